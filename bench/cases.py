@@ -192,6 +192,13 @@ def many_qps(name, what, active, run_length, goal=1 / 1.3):
                 (Peer("1 QP", ManyQPs(1, 1, 64), goal, is_limit=True),))
 
 
+def many_connections(active, run_length):
+    ours, alone = (ManyQPs(connections, count, run_length, environment=(("VERBENA_LINK", "iwarp"),))
+                   for connections, count in ((1000, active), (1, 1)))
+    return Case("iwarp-many", "veth", f"WRITE 64 B, {active} of 1,000 connections, iWARP", "M/s", ours,
+                (Peer("1 connection", alone, 1 / 1.3, is_limit=True),))
+
+
 def wake_ups(site, place):
     """Of a thread asleep in ibv_get_cq_event(), by requests that come a millisecond apart."""
     for kind in ("send", "write-imm", "write", "read", "atomic"):
@@ -283,6 +290,7 @@ CASES = (
           Peer("UCX tag, tcp", UCX("tag_lat", WIRE_TCP, 8, 20000, "us"))),
     iwarp("rate", "WRITE 64 B, post list 64", "M/s", rate("ib_write_bw", 64, "-l", "64"),
           Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 8.0)),
+    many_connections(16, 64),
     links("write-1m", "WRITE 1 MiB, MTU 4096", "GB/s",
           bandwidth("ib_write_bw", MIB, "-m", "4096", "-x", "3")),
     links("write-1m-v1", "WRITE 1 MiB, MTU 4096, GID 2 (RoCEv1 on raw links)", "GB/s",

@@ -83,21 +83,23 @@ class ManyQPs:
     active: int
     run_length: int
     seconds: int = 2
+    environment: tuple = ()  # of both ends
 
     def run(self, site):
-        port = harness.free_tcp_port()
+        port, variables = harness.free_tcp_port(), dict(self.environment)
         program = site.build.folder / "bench" / "verbs_many_qps"
-        answerer = site.start_on_device(site.left, program, "answer", port)
+        answerer = site.start_on_device(site.left, program, "answer", port, environment=variables)
         try:
             listens("tcp", port, answerer, "0A")
             return float(finish(site.start_on_device(
                 site.right, program, "ask", site.left.address, port, self.qps, self.active,
-                self.run_length, self.seconds), answerer))
+                self.run_length, self.seconds, environment=variables), answerer))
         finally:
             answerer.kill()
 
     def __str__(self):
-        return f"many_qps, {self.active} of {self.qps} QPs in runs of {self.run_length}"
+        words = f"many_qps, {self.active} of {self.qps} QPs in runs of {self.run_length}"
+        return in_words(self.environment, words)
 
 
 @dataclasses.dataclass(frozen=True)

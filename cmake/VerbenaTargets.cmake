@@ -431,12 +431,13 @@ function(verbena_benchmarks dir)
     # One of them runs in the lab's guests, which have no libstdc++.
     target_link_options(limit_${stem} PRIVATE -static-libstdc++ -static-libgcc)
   endforeach()
-  # What perftest does not ask: plain programs of the verbs, on whichever libibverbs they find.
+  # What perftest does not ask: plain programs of the verbs, on whichever libibverbs and
+  # librdmacm they find.
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/verbs/*.cc)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM stem)
     verbena_bench_program(verbs_${stem} ${source})
-    target_link_libraries(verbs_${stem} PRIVATE ibverbs)
+    target_link_libraries(verbs_${stem} PRIVATE ibverbs rdmacm)
   endforeach()
   # What the core's parts cost: in instructions (count_frames), in memory (count_memory), in time
   # (bench_core).

@@ -1,13 +1,14 @@
-// The rate of small WRITEs by some of many connected QPs, which take turns: a plain program of the
-// verbs, whose own work for each message does not grow with the number of its QPs. (perftest asks
-// each QP, after each poll, whether it has room.)
+// The rate of small WRITEs by some of many QPs, which take turns: a plain program of the verbs,
+// whose own work for each message does not grow with the number of its QPs. (perftest asks each QP,
+// after each poll, whether it has room.) librdmacm connects the QPs, so that they may be of RoCE or
+// of iWARP.
 //
 // usage: many_qps answer PORT
 //        many_qps ask ADDRESS PORT QPS ACTIVE RUN SECONDS    prints: millions of WRITEs a second
 // The first ACTIVE QPs take turns: RUN WRITEs of 64 octets each time, posted one by one, of which
 // the last completes visibly. A QP whose last but one run has not completed is waited for. The
 // answerer sleeps in read() meanwhile.
-#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 #include <algorithm>
 #include <array>
@@ -16,33 +17,31 @@
 
 #include "bench/limits/process.h"
 #include "bench/tcp.h"
-#include "bench/verbs/connect.h"
 
 namespace {
 
 constexpr std::uint32_t kLength = 64;
 constexpr std::uint32_t kPostsBetweenPolls = 64;
 constexpr std::uint32_t kRunsHeld = 2;  // by each QP
+constexpr int kPatienceMs = 5000;
 
 struct Plan {  // of the asker, for both
   std::uint32_t qps = 0, run = 0;
 };
 
-struct Target {  // what a side tells the other of itself, but for the numbers of its QPs
-  ibv_gid gid{};
+struct Target {  // the answerer's memory, in the private data of its accept
   std::uint64_t address = 0;
   std::uint32_t r_key = 0;
 };
 
-// One side: its device, its memory and its QPs.
+// One side: its memory and its QPs, which all are on the device of the first.
 class Side {
  public:
-  explicit Side(const Plan& plan);
-  void connect_to(const Target& peer, const std::vector<std::uint32_t>& numbers);
+  explicit Side(const Plan& plan) : plan_(plan) {}
+  void make_qp(rdma_cm_id* id);
 
-  [[nodiscard]] Target target() const;
-  [[nodiscard]] std::vector<std::uint32_t> numbers() const;
-  [[nodiscard]] ibv_qp* qp(std::size_t index) const { return qps_[index]; }
+  [[nodiscard]] Target target() const { return {.address = sge().addr, .r_key = memory_->rkey}; }
+  [[nodiscard]] ibv_qp* qp(std::size_t index) const { return ids_[index]->qp; }
   [[nodiscard]] ibv_cq* cq() const { return cq_; }
   [[nodiscard]] ibv_sge sge() const {
     return {.addr = reinterpret_cast<std::uint64_t>(memory_->addr),
@@ -51,74 +50,84 @@ class Side {
   }
 
  private:
-  ibv_qp* make_qp(const Plan& plan);
+  void use(ibv_context* device);
 
   alignas(64) static inline std::array<std::uint8_t, 4096> buffer_;
-  ibv_context* context_ = nullptr;
-  verbs::Address address_;
+  Plan plan_;
   ibv_pd* pd_ = nullptr;
   ibv_mr* memory_ = nullptr;
   ibv_cq* cq_ = nullptr;
-  std::vector<ibv_qp*> qps_;
+  std::vector<rdma_cm_id*> ids_;
 };
 
-Side::Side(const Plan& plan) {
-  context_ = verbs::open_first_device();
-  address_ = verbs::address_of(context_);
-  pd_ = ibv_alloc_pd(context_);
+void Side::use(ibv_context* device) {
+  pd_ = ibv_alloc_pd(device);
   limits::require(pd_ != nullptr, "ibv_alloc_pd");
   memory_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(),
                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
   limits::require(memory_ != nullptr, "ibv_reg_mr");
-  cq_ = ibv_create_cq(context_, static_cast<int>(kRunsHeld * plan.qps), nullptr, nullptr, 0);
+  cq_ = ibv_create_cq(device, static_cast<int>(kRunsHeld * plan_.qps), nullptr, nullptr, 0);
   limits::require(cq_ != nullptr, "ibv_create_cq");
-  for (std::uint32_t i = 0; i < plan.qps; ++i) qps_.push_back(make_qp(plan));
 }
 
-ibv_qp* Side::make_qp(const Plan& plan) {
+void Side::make_qp(rdma_cm_id* id) {
+  if (pd_ == nullptr) use(id->verbs);
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq_;
   init.qp_type = IBV_QPT_RC;
-  init.cap = {.max_send_wr = kRunsHeld * plan.run,
+  init.cap = {.max_send_wr = kRunsHeld * plan_.run,
               .max_recv_wr = 1,
               .max_send_sge = 1,
               .max_recv_sge = 1,
               .max_inline_data = 0};
-  ibv_qp* const qp = ibv_create_qp(pd_, &init);
-  limits::require(qp != nullptr, "ibv_create_qp");
-  return qp;
+  limits::require(rdma_create_qp(id, pd_, &init) == 0, "rdma_create_qp");
+  ids_.push_back(id);
 }
 
-void Side::connect_to(const Target& peer, const std::vector<std::uint32_t>& numbers) {
-  const ibv_ah_attr way = verbs::way_to(peer.gid, address_);
-  for (std::size_t i = 0; i < qps_.size(); ++i)
-    verbs::connect(qps_[i], way, numbers[i], IBV_MTU_1024, IBV_ACCESS_REMOTE_WRITE);
+// Each call of an ID without a channel waits for its event.
+rdma_cm_id* make_id() {
+  rdma_cm_id* id = nullptr;
+  limits::require(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP) == 0, "rdma_create_id");
+  return id;
 }
 
-Target Side::target() const {
-  return {.gid = address_.gid, .address = sge().addr, .r_key = memory_->rkey};
+rdma_cm_id* listen_at_a_free_port() {
+  rdma_cm_id* const listener = make_id();
+  sockaddr_in here = tcp::at("0.0.0.0", 0);
+  limits::require(rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&here)) == 0,
+                  "rdma_bind_addr");
+  limits::require(rdma_listen(listener, 64) == 0, "rdma_listen");
+  return listener;
 }
 
-std::vector<std::uint32_t> Side::numbers() const {
-  std::vector<std::uint32_t> numbers;
-  for (const ibv_qp* qp : qps_) numbers.push_back(qp->qp_num);
-  return numbers;
+void accept_next(rdma_cm_id* listener, Side& side) {
+  rdma_cm_id* id = nullptr;
+  limits::require(rdma_get_request(listener, &id) == 0, "rdma_get_request");
+  side.make_qp(id);
+  const Target target = side.target();
+  rdma_conn_param param{};
+  param.private_data = &target;
+  param.private_data_len = sizeof target;
+  limits::require(rdma_accept(id, &param) == 0, "rdma_accept");
 }
 
-// Sends our Target to the other side, and connects to the Target that it sends.
-Target meet(int socket, Side& side) {
-  std::vector<std::uint32_t> numbers = side.numbers();
-  const Target ours = side.target();
-  tcp::send(socket, &ours, sizeof ours);
-  tcp::send(socket, numbers.data(), numbers.size() * sizeof numbers[0]);
-  Target peer;
-  tcp::receive(socket, &peer, sizeof peer);
-  tcp::receive(socket, numbers.data(), numbers.size() * sizeof numbers[0]);
-  side.connect_to(peer, numbers);
-  std::uint8_t ready = 1;
-  tcp::send(socket, &ready, sizeof ready);
-  tcp::receive(socket, &ready, sizeof ready);
-  return peer;
+// Returns what the answerer says of its memory.
+Target connect_next(const char* address, std::uint16_t port, Side& side) {
+  rdma_cm_id* const id = make_id();
+  sockaddr_in there = tcp::at(address, port);
+  limits::require(
+      rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&there), kPatienceMs) == 0,
+      "rdma_resolve_addr");
+  limits::require(rdma_resolve_route(id, kPatienceMs) == 0, "rdma_resolve_route");
+  side.make_qp(id);
+  rdma_conn_param param{};
+  param.retry_count = param.rnr_retry_count = 7;
+  limits::require(rdma_connect(id, &param) == 0, "rdma_connect");
+  Target target;
+  const rdma_conn_param& answer = id->event->param.conn;
+  limits::require(answer.private_data_len >= sizeof target, "private data");
+  std::memcpy(&target, answer.private_data, sizeof target);
+  return target;
 }
 
 // WRITEs by the first `active` QPs in turn.
@@ -195,7 +204,10 @@ int answer(std::size_t port) {
   Plan plan;
   tcp::receive(socket, &plan, sizeof plan);
   Side side(plan);
-  meet(socket, side);
+  rdma_cm_id* const listener = listen_at_a_free_port();
+  const std::uint16_t listens_at = ntohs(rdma_get_src_port(listener));
+  tcp::send(socket, &listens_at, sizeof listens_at);
+  for (std::uint32_t i = 0; i < plan.qps; ++i) accept_next(listener, side);
   std::uint8_t end = 0;
   tcp::receive(socket, &end, sizeof end);
   return 0;
@@ -205,8 +217,11 @@ int ask(const char* address, std::size_t port, const Plan& plan, std::uint32_t a
         double seconds) {
   const int socket = tcp::connect_to(address, port);
   tcp::send(socket, &plan, sizeof plan);
+  std::uint16_t listens_at = 0;
+  tcp::receive(socket, &listens_at, sizeof listens_at);
   Side side(plan);
-  const Target target = meet(socket, side);
+  Target target;
+  for (std::uint32_t i = 0; i < plan.qps; ++i) target = connect_next(address, listens_at, side);
   Writer writer(side, target, plan, active);
   writer.write_for(seconds / 10);  // all queues have been in use
   const double start = limits::now_s();
