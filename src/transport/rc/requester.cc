@@ -262,7 +262,7 @@ RCRequester::Step RCRequester::send(const Allowance& may, Time now, TxPacket& ou
   if (is_new_request) peer_.on_request(wqe.wr.op);
   out.urgency = urgency_of(wqe, out, part.psns);
   ask_for_ack(wqe, out.packets, may, now, out.headers.bth);
-  note_sent(part.psns, out.headers.bth.ack_req, now);
+  note_sent(wqe, part.psns, out.headers.bth.ack_req, now);
   return Step::kPacket;
 }
 
@@ -331,13 +331,13 @@ bool RCRequester::more_follows() {
          (may_start(wqe) && peer_.has_credit(wqe.wr.op) && !local_.prefers_copy(window_, wqe));
 }
 
-void RCRequester::note_sent(u32 psns, bool is_answered, Time now) {
+void RCRequester::note_sent(const SendWQE& wqe, u32 psns, bool is_answered, Time now) {
   if (!window_.waits_for_response()) recovery_.restart_timer(now);
   if (window_.resends())
     note_resent(psns, now);
   else
     note_new(psns, is_answered, now);
-  window_.advance(psns);
+  window_.advance(wqe, psns);
   note_waiting();
 }
 

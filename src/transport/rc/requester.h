@@ -100,7 +100,7 @@ class RCRequester {
   bool must_ask(const SendWQE& wqe, const Allowance& may);
   bool more_follows();
   Urgency urgency_of(const SendWQE& wqe, const TxPacket& packet, u32 psns);
-  void note_sent(u32 psns, bool is_answered, Time now);
+  void note_sent(const SendWQE& wqe, u32 psns, bool is_answered, Time now);
   void note_new(u32 psns, bool is_answered, Time now);
   void note_resent(u32 psns, Time now);
   void note_waiting() { flight_.note_waiting(takes_responses() && window_.waits_for_response()); }
@@ -130,9 +130,9 @@ class RCRequester {
   bool store(const SendWQE& wqe, u64 offset, Bytes data);
   bool acknowledge_before(PSN end, Time now);
   void acknowledge_response(const SendWQE& wqe, PSN psn, Time now);
-  void acknowledge_answered(Time now);
+  void acknowledge_answered(const SendWQE& oldest, Time now);
   void note_news(Time now);
-  void retire(u32 psns, Time now);
+  void retire(const SendWQE& oldest, u32 psns, Time now);
   void complete_local();
   void stop_at(u64 index, WQEStatus status);
   void fail(WQEStatus status);

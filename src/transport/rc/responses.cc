@@ -106,7 +106,7 @@ bool RCRequester::acknowledge_before(PSN end, Time now) {
     if (expects_response(wqe.wr.op)) return false;
     if (window_.unacked() == before) note_news(now);
     const u32 here = std::min(left, window_.left_of(wqe, window_.unacked()));
-    retire(here, now);
+    retire(wqe, here, now);
     left -= here;
   }
   return true;
@@ -171,15 +171,15 @@ void RCRequester::on_atomic_acknowledge(const PacketView& packet, Time now) {
 }
 
 void RCRequester::acknowledge_response(const SendWQE& wqe, PSN psn, Time now) {
-  window_.scoreboard() != nullptr ? take_answer(wqe, psn, now) : acknowledge_answered(now);
+  window_.scoreboard() != nullptr ? take_answer(wqe, psn, now) : acknowledge_answered(wqe, now);
 }
 
 // The oldest PSN is a response that has arrived. The last one of a piece frees its resource at the
 // responder.
-void RCRequester::acknowledge_answered(Time now) {
-  if (window_.psns_of_piece(window_.oldest(), window_.unacked()) == 1) peer_.on_answered();
+void RCRequester::acknowledge_answered(const SendWQE& oldest, Time now) {
+  if (window_.psns_of_piece(oldest, window_.unacked()) == 1) peer_.on_answered();
   note_news(now);
-  retire(1, now);
+  retire(oldest, 1, now);
 }
 
 void RCRequester::note_news(Time now) {
@@ -187,9 +187,9 @@ void RCRequester::note_news(Time now) {
   recovery_.on_news(now);
 }
 
-// The oldest `psns`, all of one WQE, are done.
-void RCRequester::retire(u32 psns, Time now) {
-  const SendWindow::Acknowledged done = window_.acknowledge(psns);
+// The oldest `psns`, all of the oldest WQE, are done.
+void RCRequester::retire(const SendWQE& oldest, u32 psns, Time now) {
+  const SendWindow::Acknowledged done = window_.acknowledge(oldest, psns);
   if (done.passes_cursor) note_moved_back();
   recovery_.on_acknowledged(window_.unacked(), now);
   flight_.on_acknowledged(psns);

@@ -42,11 +42,11 @@ void RCRequester::advance(Time now) {
     const PSN psn = window_.unacked();
     if (expects_response(wqe.wr.op)) {
       if (!board.has_answer(psn)) return;
-      acknowledge_answered(now);
+      acknowledge_answered(wqe, now);
     } else {
       if (!board.is_executed(psn)) return;
       note_news(now);
-      retire(std::min(psn.distance_to(board.executed()), window_.left_of(wqe, psn)), now);
+      retire(wqe, std::min(psn.distance_to(board.executed()), window_.left_of(wqe, psn)), now);
     }
   }
 }

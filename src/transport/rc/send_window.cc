@@ -62,15 +62,15 @@ void SendWindow::skip() {
   index_ = ++fresh_;
 }
 
-void SendWindow::advance(u32 psns) {
+void SendWindow::advance(const SendWQE& current, u32 psns) {
   const bool is_new = cursor_ == frontier_;
-  if (psns == left_of(current(), cursor_)) ++index_;
+  if (psns == left_of(current, cursor_)) ++index_;
   cursor_ = cursor_.advanced(psns);
   if (is_new) frontier_ = cursor_;
 }
 
-SendWindow::Acknowledged SendWindow::acknowledge(u32 psns) {
-  const Acknowledged result{.ends_wqe = psns == left_of(oldest(), unacked_),
+SendWindow::Acknowledged SendWindow::acknowledge(const SendWQE& oldest, u32 psns) {
+  const Acknowledged result{.ends_wqe = psns == left_of(oldest, unacked_),
                             .passes_cursor = in_flight() < psns};
   if (scoreboard_) scoreboard_->on_acknowledged(unacked_, psns);
   unacked_ = unacked_.advanced(psns);
@@ -111,7 +111,7 @@ bool SendWindow::skip_arrived() {
     if (wqe.packets == 0)
       pass_local();
     else if (psns != 0)
-      advance(psns);
+      advance(wqe, psns);
     else
       break;
   }

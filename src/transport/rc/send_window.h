@@ -74,14 +74,14 @@ class SendWindow {
   void pass_local() { ++index_; }  // the cursor is at a started WQE without PSNs
   // Both, for one packet that is sent at once. Precondition: the cursor is at the frontier.
   void send_single();
-  // The cursor passes packets of the WQE it is in: they are sent, or have arrived.
-  void advance(u32 psns);
+  // The cursor passes packets of the WQE that it is in: they are sent, or have arrived.
+  void advance(const SendWQE& current, u32 psns);
   struct Acknowledged {
     bool ends_wqe;
     bool passes_cursor;  // they were to be repeated: the cursor has moved with them
   };
   // The oldest PSNs, all inside one WQE.
-  Acknowledged acknowledge(u32 psns);
+  Acknowledged acknowledge(const SendWQE& oldest, u32 psns);
   // All PSNs before `end`, which are those of the WQEs before `index`. Without a scoreboard.
   void acknowledge_wqes(PSN end, u64 index);
   // Counts WQEs without PSNs as acknowledged if all before them are.

@@ -22,7 +22,7 @@ class SendWindowTest : public testing::Test {
   void send(u32 packets, SendOp op = SendOp::kSend) {
     post(op);
     window.start(packets);
-    for (u32 i = 0; i < packets; ++i) window.advance(1);
+    for (u32 i = 0; i < packets; ++i) window.advance(window.current(), 1);
   }
   // The order of the indexes and of the PSNs.
   void check() {
@@ -46,8 +46,8 @@ TEST_F(SendWindowTest, APacketIsInFlightFromItsSendingToItsAcknowledgement) {
   EXPECT_EQ(window.in_flight(), 2u);
   EXPECT_TRUE(window.is_expected(window.unacked()));
   EXPECT_FALSE(window.is_expected(window.frontier()));
-  EXPECT_FALSE(window.acknowledge(1).ends_wqe);
-  EXPECT_TRUE(window.acknowledge(1).ends_wqe);
+  EXPECT_FALSE(window.acknowledge(window.oldest(), 1).ends_wqe);
+  EXPECT_TRUE(window.acknowledge(window.oldest(), 1).ends_wqe);
   EXPECT_TRUE(window.is_acknowledged());
   EXPECT_EQ(window.done(), 1u);
 }
@@ -59,7 +59,7 @@ TEST_F(SendWindowTest, RepeatedPacketsKeepTheirPSNs) {
   EXPECT_TRUE(window.resends());
   EXPECT_FALSE(window.waits_for_response());
   EXPECT_EQ(window.cursor(), first);
-  window.advance(3);
+  window.advance(window.current(), 3);
   EXPECT_EQ(window.frontier(), end);
   EXPECT_FALSE(window.resends());
   EXPECT_TRUE(window.is_at_end());
@@ -68,7 +68,7 @@ TEST_F(SendWindowTest, RepeatedPacketsKeepTheirPSNs) {
 TEST_F(SendWindowTest, AnAcknowledgementPassesTheCursorThatWasMovedBack) {
   send(2);
   window.move_back();
-  const SendWindow::Acknowledged done = window.acknowledge(2);
+  const SendWindow::Acknowledged done = window.acknowledge(window.oldest(), 2);
   EXPECT_TRUE(done.passes_cursor);
   EXPECT_EQ(window.cursor(), window.frontier());
   EXPECT_TRUE(window.is_at_end());
@@ -80,7 +80,7 @@ TEST_F(SendWindowTest, OperationsWithoutPSNsAreDoneInTheirTurn) {
   window.skip();
   window.complete_local();
   EXPECT_EQ(window.done(), 0u);
-  window.acknowledge(1);
+  window.acknowledge(window.oldest(), 1);
   window.complete_local();
   EXPECT_EQ(window.done(), 2u);
   EXPECT_TRUE(window.is_at_fresh());
@@ -128,11 +128,11 @@ TEST_F(SendWindowTest, TheMarksKeepTheirOrder) {
     } else if (what < 5 && window.is_at_fresh() && !window.is_at_end()) {
       what == 4 ? window.skip() : window.start(static_cast<u32>(random.in(1, 5)));
     } else if (what < 7 && !window.is_at_fresh()) {
-      window.current().packets == 0 ? window.pass_local() : window.advance(1);
+      window.current().packets == 0 ? window.pass_local() : window.advance(window.current(), 1);
     } else if (what == 7 && !window.is_acknowledged()) {
       const u32 left = window.left_of(window.oldest(), window.unacked());
       const u32 sent = window.unacked().distance_to(window.frontier());
-      window.acknowledge(static_cast<u32>(random.in(1, std::min(left, sent))));
+      window.acknowledge(window.oldest(), static_cast<u32>(random.in(1, std::min(left, sent))));
     } else if (what == 8) {
       window.move_back();
     }
@@ -165,7 +165,7 @@ TEST_F(SelectiveWindowTest, TheCursorPassesWhatHasArrived) {
   window.move_back();
   EXPECT_FALSE(window.skip_arrived());
   EXPECT_TRUE(window.is_lost());
-  window.advance(2);
+  window.advance(window.current(), 2);
   EXPECT_TRUE(window.skip_arrived());
   EXPECT_EQ(window.cursor(), window.frontier());
   EXPECT_EQ(&window.find(first.advanced(3)), &window.queue().at(2));
