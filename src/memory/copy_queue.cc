@@ -118,6 +118,7 @@ struct CopyLane::Jobs {
   std::deque<std::pair<u64, u64>> originals;  // ticket, value
   std::optional<Failure> failure;
   std::vector<Read> reads;
+  u64 message = 0;  // that they are for
   u64 attempt = 0;
   bool is_delivered = false;  // the last attempt got all it asked for
 };
@@ -211,6 +212,8 @@ CopyJob* CopyQueue::begin_late(const FarRegions::Place& place, CopyLane::Jobs& j
 void CopyQueue::begin_gather(CopyLane* lane) {
   CopyLane::Jobs* const jobs = jobs_of(lane);
   if (jobs == nullptr) return;
+  if (std::exchange(jobs->message, lane->message_) != lane->message_)
+    jobs->drop_reads([](const auto&) { return true; });
   if (std::exchange(jobs->is_delivered, false))
     jobs->drop_reads([jobs](const auto& read) { return read.attempt == jobs->attempt; });
   ++jobs->attempt;

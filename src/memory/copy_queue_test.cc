@@ -91,6 +91,24 @@ TEST_F(CopyQueueTest, TheNextMessageReadsItsBytesAnew) {
   EXPECT_EQ(gathered({&sge, 1}, 0, 64)[3], 0xcc);
 }
 
+// A message that is sent again begins to read its bytes, but then it is acknowledged.
+TEST_F(CopyQueueTest, BytesReadForAnotherMessageAreNotUsed) {
+  const SGE sge{kStart, 4096, key_};
+  u64 message = 1;
+  for (MemoryFault fault = MemoryFault::kNone; fault != MemoryFault::kLater; ++message) {
+    PayloadList out;
+    lane_.read_for(message);
+    fault = gather(table_, kPD, {&sge, 1}, 0, 1024, out, &lane_);
+  }
+  drain();
+  for (const u64 offset : {1, 1025, 4095}) bytes_[offset] = 0xcc;
+  lane_.read_for(message);
+  for (u64 offset = 0; offset < sge.length; offset += 1024)
+    EXPECT_TRUE(
+        std::ranges::equal(gathered({&sge, 1}, offset, 1024), Bytes(bytes_).subspan(offset, 1024)))
+        << offset;
+}
+
 TEST_F(CopyQueueTest, ARepeatedPacketIsReadAgain) {
   const SGE sge{kStart, 4096, key_};
   (void)gathered({&sge, 1}, 0, 1024);

@@ -414,6 +414,7 @@ MemoryFault Responder::gather(const OutMessage& response, u32 offset, u32 length
       memory_.remote(qp_.pd, qp_.qpn, RKey{response.source_stag}, response.source_offset + offset,
                      length, Access::kRemoteRead);
   if (!from) return from.fault;
+  if (copies_ != nullptr) copies_->read_for(response.msn);
   MemoryFault why = MemoryFault::kNone;
   const std::optional<Bytes> bytes =
       readable(memory_, from.data, length, response.length - offset - length, copies_, why);

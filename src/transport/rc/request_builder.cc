@@ -114,6 +114,7 @@ MemoryFault RequestBuilder::load(const SendWQE& wqe, u64 offset, u32 length,
     out.add({wqe.inline_bytes + offset, length});
     return MemoryFault::kNone;
   }
+  if (copies_ != nullptr) copies_->read_for(wqe.first_psn.value());
   return gather(memory_, qp_.pd, wqe.wr.sg_list, offset, length, out, copies_);
 }
 

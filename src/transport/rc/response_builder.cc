@@ -35,6 +35,7 @@ std::optional<Bytes> RCResponder::next_of_read(const Response& response, u32 len
                                        length, Access::kRemoteRead);
   why = from.fault;
   if (!from) return std::nullopt;
+  if (copies_ != nullptr) copies_->read_for(response.msn.value());
   return readable(memory_, from.data, length, response.length_bytes - length, copies_, why);
 }
 
