@@ -112,6 +112,20 @@ def run(command, environment, log, limit_s):
             process.wait()
 
 
+def first_match(reasons, text):
+    """Returns the reason whose regular expression is found in the text, or None."""
+    return next((why for pattern, why in reasons.items() if re.search(pattern, text)), None)
+
+
+def build_failure(tree, log):
+    """Returns one line when the table explains the failure, and the end of the log otherwise."""
+    text = log.read_text(errors="replace")
+    why = first_match(tree.lacks, text)
+    if why:
+        return f"this tree of {tree.name} cannot be built: {why}"
+    return "\n".join([*text.splitlines()[-LINES_SHOWN:], f"the build of {tree.name} failed: {log}"])
+
+
 def filled(words, values):
     return [word.format(**values) for word in words]
 
@@ -130,8 +144,7 @@ def build(tree, copied_from, rebuild):
     copy = [("cp", "-au", f"{copied_from}/.", values["source"])] if copied_from else []
     for command in (*copy, *tree.build):
         if run(filled(command, values), {}, log, BUILD_LIMIT_S) != 0:
-            last = log.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
-            raise Refused("\n".join([*last, f"the build of {tree.name} failed: {log}"]))
+            raise Refused(build_failure(tree, log))
     if not (place / "build" / tree.made).exists():
         raise Refused(f"the build of {tree.name} did not make {tree.made}: {log}")
     return values
@@ -169,7 +182,7 @@ def test(tree, values, verbena, extra):
 
 
 def reason(tree, name):
-    return next((why for pattern, why in tree.known.items() if re.search(pattern, name)), None)
+    return first_match(tree.known, name)
 
 
 def report(tree, score, late):

@@ -175,6 +175,14 @@ class Runs(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("the reason", printed)
 
+    def test_a_build_that_lacks_what_debian_has_not_says_so_in_one_line(self):
+        status, printed = self.of_tree("", lacks={"no lib.*Config": "it needs lib, which Debian lacks"},
+                                       build=(("sh", "-c", "echo no libConfig.cmake; exit 1"),))
+        self.assertEqual(status, 2)
+        self.assertEqual(printed.splitlines()[-1],
+                         "peers: this tree of small cannot be built: it needs lib, which Debian lacks")
+        self.assertNotIn("no libConfig.cmake\n", printed)
+
     def test_a_name_runs_the_copy(self):
         status, printed = self.peers("", "small")
         self.assertEqual(status, 2)
