@@ -181,13 +181,9 @@ def test(tree, values, verbena, extra):
 # --- the score
 
 
-def reason(tree, name):
-    return first_match(tree.known, name)
-
-
 def report(tree, score, late):
     """Prints the score; returns whether it has only failures that are known."""
-    reasons = {name: reason(tree, name) for name in sorted(score.failed)}
+    reasons = {name: first_match(tree.known, name) for name in sorted(score.failed)}
     unexpected = [name for name, why in reasons.items() if not why]
     for name in unexpected:
         print(f"FAILED  {name}")
