@@ -195,7 +195,8 @@ def many_qps(name, what, active, run_length, goal=1 / 1.3):
 def many_connections(active, run_length):
     ours, alone = (ManyQPs(connections, count, run_length, environment=(("VERBENA_LINK", "iwarp"),))
                    for connections, count in ((1000, active), (1, 1)))
-    return Case("iwarp-many", "veth", f"WRITE 64 B, {active} of 1,000 connections, iWARP", "M/s", ours,
+    return Case("iwarp-many", "veth", f"WRITE 64 B, {active} of 1,000 connections, iWARP", "M/s",
+                ours,
                 (Peer("1 connection", alone, 1 / 1.3, is_limit=True),))
 
 

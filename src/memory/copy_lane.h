@@ -48,8 +48,8 @@ class CopyLane {
   };
   [[nodiscard]] std::optional<Failure> failure() const;
   void mark(CopyMark mark) { mark_ = mark; }
-  // The gathers that follow are for this message. Bytes that were read for another one are not used:
-  // its memory may have changed since.
+  // The gathers that follow are for this message. Bytes that were read for another one are not
+  // used: its memory may have changed since.
   void read_for(u64 message) { message_ = message; }
   // Returns true if a copy to or from a peer has failed that began after `ticket`. Such a copy ends
   // like any other, so that the owner can send packets instead.
