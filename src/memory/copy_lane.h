@@ -50,7 +50,7 @@ class CopyLane {
   void mark(CopyMark mark) { mark_ = mark; }
   // The gathers that follow are for this message. Bytes that were read for another one are not
   // used: its memory may have changed since.
-  void read_for(u64 message) { message_ = message; }
+  void read_for(u32 message) { message_ = message; }
   // Returns true if a copy to or from a peer has failed that began after `ticket`. Such a copy ends
   // like any other, so that the owner can send packets instead.
   [[nodiscard]] bool has_refused_since(u64 ticket) const { return refused_ > ticket; }
@@ -64,7 +64,7 @@ class CopyLane {
   u64 begun_ = 0, ended_ = 0;
   u64 refused_ = 0;  // the last such ticket
   CopyMark mark_;
-  u64 message_ = 0;
+  u32 message_ = 0;  // that bytes are read for
   bool reads_running_ = false;
   void retire();
 

@@ -118,7 +118,7 @@ struct CopyLane::Jobs {
   std::deque<std::pair<u64, u64>> originals;  // ticket, value
   std::optional<Failure> failure;
   std::vector<Read> reads;
-  u64 message = 0;  // that they are for
+  u32 message = 0;  // that they are for
   u64 attempt = 0;
   bool is_delivered = false;  // the last attempt got all it asked for
 };

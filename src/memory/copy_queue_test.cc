@@ -94,7 +94,7 @@ TEST_F(CopyQueueTest, TheNextMessageReadsItsBytesAnew) {
 // A message that is sent again begins to read its bytes, but then it is acknowledged.
 TEST_F(CopyQueueTest, BytesReadForAnotherMessageAreNotUsed) {
   const SGE sge{kStart, 4096, key_};
-  u64 message = 1;
+  u32 message = 1;
   for (MemoryFault fault = MemoryFault::kNone; fault != MemoryFault::kLater; ++message) {
     PayloadList out;
     lane_.read_for(message);

@@ -263,7 +263,7 @@ void Requester::atomic_message(const SendWQE& wqe, const Position& at, OutMessag
 MemoryFault Requester::gather(const OutMessage& message, u32 offset, u32 length,
                               PayloadList& out) const {
   const SendWQE& wqe = queue_.at(message.request);
-  if (copies_ != nullptr) copies_->read_for(message.request);
+  if (copies_ != nullptr) copies_->read_for(static_cast<u32>(message.request));
   if (message.payload == OutMessage::Payload::kRequest)
     return send_payload(memory_, qp_.pd, wqe, offset, length, out, copies_);
   if (!returns_data(wqe.wr.op)) return MemoryFault::kNone;
