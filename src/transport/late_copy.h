@@ -24,7 +24,7 @@ class LateCopy {
   [[nodiscard]] bool has_begun() const { return has_begun_; }
   // kRunning: look again later. Otherwise it is over.
   [[nodiscard]] Result look(const CopyLane& lane);
-  // What it has done, or would have.
+  // The requests, bytes and packets of the last copy that began.
   [[nodiscard]] const PeerCopyCounts& counts() const { return counts_; }
   [[nodiscard]] LocalWork work() const;
   // The QP ends. What has begun still takes effect.

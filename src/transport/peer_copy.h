@@ -9,7 +9,7 @@
 
 namespace verbena {
 
-// What a copy is, apart from where.
+// The size of a copy: its requests and bytes, and the packets that it replaces.
 struct PeerCopyCounts {
   static constexpr u64 kBytesPerMessage = 4096;  // take as long as a message of few bytes
 

@@ -51,7 +51,7 @@ class RCLateCopyTest : public testing::Test {
     EXPECT_TRUE(poll().empty());
     for (int i = 0; i < 1000 && lane.is_waiting(); ++i) EXPECT_TRUE(poll().empty());
   }
-  // Whatever leaves is delivered, until all work is done.
+  // Delivers the packets of both sides until no copy runs and no packet is left.
   void settle() {
     a.late->is_stuck = false;
     for (int i = 0; i < 1000; ++i) {
