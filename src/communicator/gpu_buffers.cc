@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "host/os/loaded_library.h"
+
 namespace verbena::coll {
 namespace {
 
@@ -47,10 +49,11 @@ struct GPUBuffers::Driver {
 
 const GPUBuffers::Driver* GPUBuffers::driver() {
   static std::mutex mutex;
+  static host::LoadedLibrary loaded("libcuda.so.1");
   static std::optional<Driver> found;
   const std::lock_guard lock(mutex);
   if (found) return &*found;
-  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  void* const library = loaded.find();
   if (library == nullptr) return nullptr;
   Driver driver{};
   const auto look_up = [library](auto*& to, const char* name) {
@@ -63,7 +66,7 @@ const GPUBuffers::Driver* GPUBuffers::driver() {
       look_up(driver.to_host, "cuMemcpyDtoHAsync_v2") &&
       look_up(driver.to_device, "cuMemcpyHtoDAsync_v2") &&
       look_up(driver.synchronize, "cuStreamSynchronize"))
-    found = driver;  // the handle is kept
+    found = driver;
   return found ? &*found : nullptr;
 }
 

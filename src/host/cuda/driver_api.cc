@@ -5,6 +5,8 @@
 #include <mutex>
 #include <optional>
 
+#include "host/os/loaded_library.h"
+
 namespace verbena::host::cuda {
 namespace {
 
@@ -47,14 +49,11 @@ std::optional<DriverAPI> table_of(void* library) {
 
 const DriverAPI* DriverAPI::find() {
   static std::mutex mutex;
+  static LoadedLibrary library("libcuda.so.1");
   static std::optional<DriverAPI> found;
   const std::lock_guard lock(mutex);
   if (found) return &*found;
-  // The handle is kept: the functions must stay where they are.
-  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
-  found = table_of(library);
-  if (!found) ::dlclose(library);
+  if (void* const handle = library.find(); handle != nullptr) found = table_of(handle);
   return found ? &*found : nullptr;
 }
 
