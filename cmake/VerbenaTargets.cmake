@@ -185,7 +185,8 @@ function(verbena_compile_kernels layer)
 endfunction()
 
 # src/LAYER with its libverbena-NAME.map becomes lib/libverbena-NAME.so.1, which programs link as
-# -lverbena-NAME. It is linked to the system's libibverbs, and uses whichever the loader finds.
+# -lverbena-NAME. It is linked to the system's libibverbs and librdmacm (which connects iWARP
+# devices), and uses whichever the loader finds.
 function(verbena_public_library name layer)
   if(VERBENA_LIBFUZZER)
     return()
@@ -197,7 +198,7 @@ function(verbena_public_library name layer)
   add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_${layer}>)
   set_target_properties(${lib} PROPERTIES
     OUTPUT_NAME verbena-${name} SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
-  target_link_libraries(${lib} PRIVATE verbena_${layer} ibverbs Threads::Threads)
+  target_link_libraries(${lib} PRIVATE verbena_${layer} ibverbs rdmacm Threads::Threads)
   target_include_directories(${lib} INTERFACE ${CMAKE_SOURCE_DIR}/include)
   target_link_options(${lib} PRIVATE
     LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed)
@@ -219,9 +220,6 @@ function(verbena_transfer_library)
   verbena_public_library(transfer agent)
   set_source_files_properties(src/agent/kv_api.cc PROPERTIES
     COMPILE_OPTIONS -fvisibility=default SKIP_UNITY_BUILD_INCLUSION ON)
-  if(TARGET verbena_libtransfer)
-    target_link_libraries(verbena_libtransfer PRIVATE rdmacm)  # connects iWARP devices
-  endif()
   set(module python/verbena_transfer/__init__.py)
   configure_file(${CMAKE_SOURCE_DIR}/${module} ${CMAKE_BINARY_DIR}/${module} COPYONLY)
   install(FILES ${CMAKE_SOURCE_DIR}/${module}

@@ -24,27 +24,26 @@ def _has_device():
         return False
 
 
-def _verbena_library():
-    """Verbena's libibverbs.so.1: of a build tree, or where it is installed."""
+def _verbena_libraries():
+    """Verbena's libibverbs.so.1 and librdmacm.so.1: of a build tree, or where it is installed."""
     places = [_HERE.parent.parent / "lib"]
     places += [parent / "lib" / folder / "verbena" for parent in _HERE.parents
                for folder in ("", "x86_64-linux-gnu")]
     for place in places:
         if (place / "libibverbs.so.1").exists():
-            return place / "libibverbs.so.1"
-    return None
+            return place / "libibverbs.so.1", place / "librdmacm.so.1"
+    return ()
 
 
-def _load_libibverbs():
+def _load_libraries():
     if _has_device():
         return
-    library = _verbena_library()
-    if library:
+    for library in _verbena_libraries():
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
-_load_libibverbs()
-from verbena_torch import _backend  # noqa: E402  (its libibverbs is loaded now)
+_load_libraries()
+from verbena_torch import _backend  # noqa: E402  (its libraries are loaded now)
 
 
 def _register():

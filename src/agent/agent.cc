@@ -79,9 +79,9 @@ Expected<void> Agent::open(const std::string& name, const AgentOptions& options)
            .incarnation = random_incarnation(),
            .rails = static_cast<u8>(rails_.size()),
            .queue_pairs = options.link.queue_pairs};
-  if (std::ranges::any_of(rails_, [](const auto& rail) { return has_streams(*rail); })) {
-    auto streams = StreamConnector::open(rails_, self_.incarnation);
-    if (!streams) return tl::unexpected(streams.error());
+  if (std::ranges::any_of(rails_, [](const auto& rail) { return coll::has_streams(*rail); })) {
+    auto streams = coll::StreamConnector::open(rails_, self_.incarnation);
+    if (!streams) return system_failure(streams.error());
     streams_ = std::move(*streams);
   }
   host_ = options.listen_host.empty() ? rails_[0]->host() : options.listen_host;

@@ -101,7 +101,7 @@ class Agent {
   [[nodiscard]] i64 next_alarm() const;
 
   std::vector<std::unique_ptr<coll::Rail>> rails_{};
-  std::unique_ptr<StreamConnector> streams_{};  // if a rail is an iWARP device
+  std::unique_ptr<coll::StreamConnector> streams_{};  // if a rail is an iWARP device
   Hello self_{};
   AgentOptions options_{};
   coll::Descriptor listener_{}, wake_{};

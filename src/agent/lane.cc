@@ -76,13 +76,13 @@ Expected<void> Lane::dial(const LaneAddress& remote, const std::string& who) {
        .port = remote.port,
        .request = {.incarnation = streams_.peer_incarnation, .lane = remote.work_id}},
       stream_queue_pair(), id_.value());
-  if (!end) return failure(end.error().status, who + ": " + end.error().text);
+  if (!end) return failure(VERBENA_TRANSFER_SYSTEM, who + ": " + end.error().text);
   stream_ = std::move(*end);
   state_ = State::kConnecting;
   return {};
 }
 
-bool Lane::on_request(std::unique_ptr<StreamEnd> end) {
+bool Lane::on_request(std::unique_ptr<coll::StreamEnd> end) {
   if (state_ != State::kOffered && state_ != State::kConnecting) return true;  // it is late
   stream_ = std::move(end);
   return state_ == State::kOffered || accept();

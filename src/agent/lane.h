@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "agent/region.h"
-#include "agent/stream_connector.h"
+#include "communicator/verbs/stream_connector.h"
 #include "transfer/flow.h"
 
 namespace verbena::agent {
@@ -71,7 +71,7 @@ struct LaneAddress {
 // How a lane on an iWARP device gets its connection.
 struct LaneStreams {
   enum class Role : u8 { kNone, kDials, kAccepts };
-  StreamConnector* connector = nullptr;
+  coll::StreamConnector* connector = nullptr;
   Role role = Role::kNone;  // kNone: another device
   u16 port = 0;             // where this side listens
   u64 peer_incarnation = 0;
@@ -100,7 +100,7 @@ class Lane {
   // kConnected, or kConnecting.
   [[nodiscard]] Expected<void> connect(const LaneAddress& remote, const std::string& who);
   // The peer's request for a connection. Returns false if it cannot be accepted.
-  [[nodiscard]] bool on_request(std::unique_ptr<StreamEnd> end);
+  [[nodiscard]] bool on_request(std::unique_ptr<coll::StreamEnd> end);
   void mark_connected() { state_ = State::kConnected; }
   void mark_up() { state_ = State::kUp; }
   // Flushes what is outstanding: kDraining.
@@ -131,7 +131,7 @@ class Lane {
   [[nodiscard]] Expected<void> dial(const LaneAddress& remote, const std::string& who);
   [[nodiscard]] bool accept();
   [[nodiscard]] u32 send_room() const;
-  [[nodiscard]] StreamQueuePair stream_queue_pair() const {
+  [[nodiscard]] coll::StreamQueuePair stream_queue_pair() const {
     return {.qp_num = qp_->qp_num, .reads = rail_.reads()};
   }
   const coll::Rail& rail_;
@@ -141,7 +141,7 @@ class Lane {
   LaneStreams streams_;
   State state_ = State::kNew;
   ibv_qp* qp_ = nullptr;
-  std::unique_ptr<StreamEnd> stream_{};
+  std::unique_ptr<coll::StreamEnd> stream_{};
   LaneAddress address_{};
   u64 last_sequence_ = 0;         // that was posted
   u32 sends_ = 0, receives_ = 0;  // outstanding

@@ -98,7 +98,7 @@ std::optional<Hello> Hello::decode(std::string_view bytes) {
   return hello;
 }
 
-Link::Link(u32 id, Rails rails, StreamConnector* streams, Channel channel, Hello self,
+Link::Link(u32 id, Rails rails, coll::StreamConnector* streams, Channel channel, Hello self,
            const LinkSettings& settings)
     : id_(id),
       rails_(rails),
@@ -138,7 +138,7 @@ Expected<void> Link::on_hello(std::string_view payload, bool is_answer) {
 const coll::Rail& Link::rail_of(u32 lane) const { return *rails_[lane % rails_.size()]; }
 
 LaneStreams Link::streams_of(u32 lane) const {
-  if (!has_streams(rail_of(lane))) return {};
+  if (!coll::has_streams(rail_of(lane))) return {};
   return {
       .connector = streams_,
       .role = has_connected_ ? LaneStreams::Role::kDials : LaneStreams::Role::kAccepts,
@@ -349,19 +349,19 @@ void Link::announce_ready(u32 lane) {
   channel_.send(Message::Type::kReady, writer.bytes());
 }
 
-void Link::on_stream(const WorkId& work, StreamEvent event) {
+void Link::on_stream(const WorkId& work, coll::StreamEvent event) {
   if (work.lane >= lanes_.size()) return;
   Lane& lane = *lanes_[work.lane].lane;
   if (!lane.is_of(work)) return;
   switch (event.kind) {
-    case StreamEvent::Kind::kRequest:
+    case coll::StreamEvent::Kind::kRequest:
       if (!lane.on_request(std::move(event.end))) break_lane(work.lane);
       return;
-    case StreamEvent::Kind::kUp:
+    case coll::StreamEvent::Kind::kUp:
       if (lane.state() != Lane::State::kConnecting) return;
       lane.mark_connected();
       return announce_ready(work.lane);
-    case StreamEvent::Kind::kDown: return break_lane(work.lane);
+    case coll::StreamEvent::Kind::kDown: return break_lane(work.lane);
   }
 }
 

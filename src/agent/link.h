@@ -41,7 +41,7 @@ struct LinkSettings {
 class Link {
  public:
   // `streams`: of the agent; outlives the link. nullptr if no rail is an iWARP device.
-  Link(u32 id, Rails rails, StreamConnector* streams, Channel channel, Hello self,
+  Link(u32 id, Rails rails, coll::StreamConnector* streams, Channel channel, Hello self,
        const LinkSettings& settings);
   ~Link();
   Link(const Link&) = delete;
@@ -72,7 +72,7 @@ class Link {
   void on_message(const Message& message);
   void on_completion(const WorkId& work, const ibv_wc& completion);
   // Takes an event of a lane's connection on an iWARP device.
-  void on_stream(const WorkId& work, StreamEvent event);
+  void on_stream(const WorkId& work, coll::StreamEvent event);
   // Posts what can be posted; repairs lanes. Returns whether anything changed.
   bool work(i64 now);
   // When work() has something to do although nothing happened; -1: never.
@@ -124,7 +124,7 @@ class Link {
 
   u32 id_;
   Rails rails_;
-  StreamConnector* streams_;
+  coll::StreamConnector* streams_;
   bool has_connected_ = false;  // this side did; it dials
   Channel channel_;
   Hello self_, peer_{};

@@ -11,7 +11,7 @@
 
 namespace verbena::agent {
 
-using Rails = std::span<const std::unique_ptr<coll::Rail>>;
+using coll::Rails;
 
 class Region {
  public:

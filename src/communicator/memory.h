@@ -15,8 +15,6 @@
 
 namespace verbena::coll {
 
-using Rails = std::span<const std::unique_ptr<Rail>>;
-
 // A range of memory with a registration for each rail.
 class Registration {
  public:

@@ -125,6 +125,11 @@ Expected<void> World::connect(const WorldConfig& config, i64 deadline) {
   auto star = Star::open(config.at, config.store, rails_[0]->host(), deadline);
   if (!star) return tl::unexpected(star.error());
   star_ = std::move(*star);
+  if (std::ranges::any_of(rails_, [](const auto& rail) { return has_streams(*rail); })) {
+    auto streams = StreamMesh::open(rails_, rank_, arena_->card().nonce);
+    if (!streams) return tl::unexpected(streams.error());
+    streams_ = std::move(*streams);
+  }
   std::string mine;
   append(mine, PeerCard{.host = host_number(),
                         .rails = static_cast<u32>(rails_.size()),
@@ -133,11 +138,14 @@ Expected<void> World::connect(const WorldConfig& config, i64 deadline) {
   for (u32 rank = 0; rank < size(); ++rank) {
     std::vector<QPAddress> addresses(rails_.size());
     if (rank != rank_) addresses = connections_[rank]->addresses();
+    for (u32 rail = 0; streams_ != nullptr && rail < addresses.size(); ++rail)
+      addresses[rail].stream_port = streams_->port(rail);
     for (const QPAddress& address : addresses) append(mine, address);
   }
   for (u8* const ring : rings_) append(mine, reinterpret_cast<u64>(ring));
   const auto all = star_.exchange(mine, deadline);
   if (!all) return tl::unexpected(all.error());
+  std::vector<StreamPeer> peers(size());
   for (u32 rank = 0; rank < size(); ++rank) {
     PeerCard card;
     if (!read_at((*all)[rank], 0, card) || card.rails != rails_.size())
@@ -157,7 +165,11 @@ Expected<void> World::connect(const WorldConfig& config, i64 deadline) {
                        "rank " + std::to_string(rank) + " gives no address of its queue pairs");
     if (const auto connected = connections_[rank]->connect(rails_, remote); !connected)
       return connected;
+    peers[rank] = {.incarnation = card.arena.nonce, .addresses = std::move(remote)};
   }
+  if (streams_ != nullptr)
+    if (const auto connected = streams_->connect(peers, connections_, deadline); !connected)
+      return connected;
   if (const auto shared = share_memory(*all, deadline); !shared) return shared;
   const auto neighbours = std::ranges::count(hosts_, hosts_[rank_]);
   is_crowded_ = neighbours > static_cast<long>(std::thread::hardware_concurrency());

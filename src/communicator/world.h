@@ -24,6 +24,7 @@
 #include "communicator/huge_pages.h"
 #include "communicator/transfers.h"
 #include "communicator/verbs/connection.h"
+#include "communicator/verbs/stream_mesh.h"
 
 namespace verbena::coll {
 
@@ -159,6 +160,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   std::vector<u8*> rings_{};  // to each rank, in the arena
   u32 polls_ = 0;
   bool links_only_ = false;                                 // all peers are linked
+  std::unique_ptr<StreamMesh> streams_{};                   // if a rail is an iWARP device
   std::vector<std::unique_ptr<Connection>> connections_{};  // the own place: nullptr
   std::unique_ptr<Transfers> transfers_{};
   std::unique_ptr<BufferPool> staging_{};

@@ -72,6 +72,14 @@ class CollTest(unittest.TestCase):
                            "--iters", 1), 2)
         self.rows(coll("--fault", "loss 1%", "-b", "256K", "-e", "256K", "--iters", 2), 1)
 
+    def test_iwarp_devices(self):
+        """rdma_cm connects their queue pairs."""
+        for local in ("on", "off"):
+            for operation in ("all_reduce", "alltoall", "broadcast"):
+                with self.subTest(local=local, operation=operation):
+                    self.rows(coll(operation, "-n", 3, "-b", 60, "-e", "1M", "-f", 120, "--iters",
+                                   2, "--check", VERBENA_LINK="iwarp", VERBENA_LOCAL=local), 3)
+
     def test_table_decides(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as table:
             table.write("choose AllReduce 2 1000000 ring 4096\n")
@@ -118,14 +126,15 @@ class CollTest(unittest.TestCase):
                                   "-e", "64K", "--iters", 1), 1)
 
     def test_library_asks_for_the_verbs_of_rdma_core_only(self):
-        """It is linked to the system's libibverbs, and runs on any: no symbol is Verbena's own."""
+        """It is linked to the system's libraries, and runs on any: no symbol is Verbena's own."""
         library = BUILD / "lib" / "libverbena-coll.so.1"
         needed = run("readelf", "-d", library).stdout
-        self.assertIn("[libibverbs.so.1]", needed)
         asked = run("nm", "-D", "--undefined-only", library).stdout
-        verbs = re.findall(r"ibv_\w+@(\S+)", asked)
-        self.assertTrue(verbs)
-        self.assertEqual({version.split("_")[0] for version in verbs}, {"IBVERBS"})
+        for name, prefix, version in (("libibverbs.so.1", "ibv", "IBVERBS"),
+                                      ("librdmacm.so.1", "rdma", "RDMACM")):
+            self.assertIn(f"[{name}]", needed)
+            found = re.findall(rf"\b{prefix}_\w+@(\S+)", asked)
+            self.assertEqual({symbol.split("_")[0] for symbol in found}, {version})
         self.assertNotIn("verbena_", asked)
 
     def test_program_in_c(self):
@@ -152,7 +161,8 @@ int main(void)
             header = pathlib.Path(__file__).resolve().parents[2] / "include"
             library = (BUILD / "lib").resolve()
             done = run("gcc", "-std=c99", "-Wall", "-Werror", "-I", header, "-o", program, source,
-                       library / "libverbena-coll.so.1", "-libverbs", f"-Wl,-rpath,{library}")
+                       library / "libverbena-coll.so.1", "-libverbs", "-lrdmacm",
+                       f"-Wl,-rpath,{library}")
             self.assertEqual(done.returncode, 0, done.stdout)
             ranks = [children.Child([VERBENA, "run", "--address", harness.ADDRESS, "--", program],
                                     stdout=subprocess.PIPE, text=True,

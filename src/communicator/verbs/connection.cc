@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "communicator/verbs/queue_pair.h"
+#include "communicator/verbs/stream_connector.h"
 
 namespace verbena::coll {
 namespace {
@@ -64,7 +65,6 @@ Expected<void> Connection::create(std::span<const std::unique_ptr<Rail>> rails) 
     line.is_read.resize(line.depth);
     lines_.push_back(std::move(line));
     if (number == 0) max_inline_ = asked.cap.max_inline_data;
-    // WRITEs are empty ones (ping()): no memory region allows any.
     if (const auto ready = blame(to_init(qp, rail.port(), rank_text(peer_)), peer_); !ready)
       return ready;
     QPAddress address = rail.address();
@@ -83,6 +83,7 @@ Expected<void> Connection::connect(std::span<const std::unique_ptr<Rail>> rails,
     Line& line = lines_[number];
     const Rail& rail = *rails[number];
     line.read_limit = std::min(rail.reads(), remote[number].reads);
+    if (has_streams(rail)) continue;
     const std::string who = rank_text(peer_);
     if (const auto ready = blame(to_rtr(line.qp, rail, remote[number], who), peer_); !ready)
       return ready;
@@ -191,7 +192,7 @@ void Connection::ping() {
   if (broken_ || !room_to_send() || (pinging_ && !is_idle())) return;
   ibv_send_wr request{};
   request.wr_id = WorkId{WorkKind::kSend, peer_, 0, 0}.value();
-  request.opcode = IBV_WR_RDMA_WRITE;
+  request.opcode = IBV_WR_RDMA_READ;
   request.send_flags = IBV_SEND_SIGNALED;
   post(line, request, false);
   pinging_ = true;

@@ -51,6 +51,7 @@ class Connection {
 
   [[nodiscard]] Expected<void> create(std::span<const std::unique_ptr<Rail>> rails);
   [[nodiscard]] std::vector<QPAddress> addresses() const { return addresses_; }
+  // Connects the queue pairs, except those on iWARP devices: StreamMesh.
   [[nodiscard]] Expected<void> connect(std::span<const std::unique_ptr<Rail>> rails,
                                        std::span<const QPAddress> remote);
 
@@ -61,7 +62,7 @@ class Connection {
   void send(Header header, std::span<const u8> more, std::span<const u8> payload);
   // Returns credits if many are owed.
   void return_credits();
-  // Sends an empty WRITE, which the peer's device acknowledges; nothing if one is under way.
+  // Sends an empty READ, which the peer's device answers; nothing if one is under way.
   void ping();
   [[nodiscard]] bool is_idle()
       const;  // all that was sent is acknowledged, as far as it was signalled

@@ -18,17 +18,22 @@ tl::unexpected<Error> refused(const char* call, const ibv_context* context) {
                                           std::strerror(errno));
 }
 
-bool is_mapped_ipv4(const ibv_gid& gid) {
+using GIDBytes = std::array<u8, 16>;
+
+GIDBytes bytes_of(const ibv_gid& gid) { return std::to_array(gid.raw); }
+
+bool is_mapped_ipv4(const GIDBytes& gid) {
   constexpr u8 kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return std::memcmp(gid.raw, kPrefix, sizeof kPrefix) == 0;
+  return std::memcmp(gid.data(), kPrefix, sizeof kPrefix) == 0;
 }
 
-bool is_link_local(const ibv_gid& gid) { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
+bool is_link_local(const GIDBytes& gid) { return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80; }
 
 // The more the better; 0: not usable.
 int worth_of(const ibv_gid_entry& entry) {
   const int version = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 10 : 1;
-  return version + (is_mapped_ipv4(entry.gid) ? 5 : is_link_local(entry.gid) ? 0 : 3);
+  const GIDBytes gid = bytes_of(entry.gid);
+  return version + (is_mapped_ipv4(gid) ? 5 : is_link_local(gid) ? 0 : 3);
 }
 
 bool is_active(ibv_device* device) {
@@ -97,19 +102,22 @@ Rail::~Rail() {
 }
 
 QPAddress Rail::address() const {
-  QPAddress address{
-      .lid = attributes_.lid, .mtu = static_cast<u8>(attributes_.active_mtu), .reads = reads_};
-  std::copy_n(gid_.raw, address.gid.size(), address.gid.begin());
-  return address;
+  return {.gid = bytes_of(gid_),
+          .lid = attributes_.lid,
+          .mtu = static_cast<u8>(attributes_.active_mtu),
+          .reads = reads_};
 }
 
 std::string Rail::host() const {
-  if (attributes_.link_layer != IBV_LINK_LAYER_ETHERNET) return "";
+  return attributes_.link_layer == IBV_LINK_LAYER_ETHERNET ? address().host() : "";
+}
+
+std::string QPAddress::host() const {
   char text[INET6_ADDRSTRLEN] = {};
-  if (is_mapped_ipv4(gid_))
-    inet_ntop(AF_INET, gid_.raw + 12, text, sizeof text);
-  else if (!is_link_local(gid_))
-    inet_ntop(AF_INET6, gid_.raw, text, sizeof text);
+  if (is_mapped_ipv4(gid))
+    inet_ntop(AF_INET, gid.data() + 12, text, sizeof text);
+  else if (!is_link_local(gid))
+    inet_ntop(AF_INET6, gid.data(), text, sizeof text);
   return text;
 }
 

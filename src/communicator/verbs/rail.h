@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,12 @@ struct QPAddress {
   u32 qp_num = 0;
   u32 psn = 0;
   u16 lid = 0;
-  u8 mtu = 0;    // an enum ibv_mtu
-  u8 reads = 0;  // outstanding READ requests that it serves
+  u8 mtu = 0;           // an enum ibv_mtu
+  u8 reads = 0;         // outstanding READ requests that it serves
+  u16 stream_port = 0;  // where an iWARP device listens (StreamConnector); 0: another device
+
+  // The IP address in the GID, or "" if it has none.
+  [[nodiscard]] std::string host() const;
 };
 
 class Rail {
@@ -61,6 +66,8 @@ class Rail {
   ibv_gid gid_{};
   u8 gid_index_ = 0, reads_ = 1;
 };
+
+using Rails = std::span<const std::unique_ptr<Rail>>;
 
 // `names`: with commas between them; "": all that are active, kMaxRails at most.
 [[nodiscard]] Expected<std::vector<std::unique_ptr<Rail>>> open_rails(const std::string& names,

@@ -1,5 +1,6 @@
-// StreamConnector: the connections of an agent's lanes on iWARP devices, whose queue pairs only
-// rdma_cm connects. RFC 5044, 7.1. The side of a link that connected dials; the other side listens.
+// StreamConnector: the connections of queue pairs on iWARP devices, which only rdma_cm connects.
+// RFC 5044, 7.1. One side of a connection dials; the other listens. A lane is a number that the
+// owner gives a queue pair.
 //
 // Contract: call poll() until it returns nullopt whenever descriptor() is readable. Never waits.
 // Not thread-safe. It outlives its StreamEnds.
@@ -12,18 +13,18 @@
 #include <optional>
 #include <string>
 
-#include "agent/region.h"
+#include "communicator/verbs/rail.h"
 
-namespace verbena::agent {
+namespace verbena::coll {
 
-[[nodiscard]] bool has_streams(const coll::Rail& rail);
+[[nodiscard]] bool has_streams(const Rail& rail);
 
-// The private data of a connection request: which lane of the listening agent it is for.
+// The private data of a connection request: which lane of the listening side it is for.
 struct StreamRequest {
   static constexpr u64 kMagic = 0x315341414256;  // "VBAAS1"
   u64 magic = kMagic;
-  u64 incarnation = 0;  // of the listening agent
-  u64 lane = 0;         // a WorkId of it
+  u64 incarnation = 0;  // of the listening side: a number that tells it from others
+  u64 lane = 0;         // of the listening side
 };
 
 // The part of a queue pair in a connection.
@@ -47,7 +48,7 @@ class StreamEnd {
   friend class StreamConnector;
   [[nodiscard]] bool request_connection();
   rdma_cm_id* id_;
-  u64 lane_;  // a WorkId of this agent
+  u64 lane_;  // of this side
   StreamQueuePair queue_pair_{};
   StreamRequest request_{};  // of an end that dials
 };
@@ -55,7 +56,7 @@ class StreamEnd {
 struct StreamEvent {
   enum class Kind : u8 { kRequest, kUp, kDown };
   Kind kind = Kind::kDown;
-  u64 lane = 0;                      // a WorkId of this agent
+  u64 lane = 0;                      // of this side
   std::unique_ptr<StreamEnd> end{};  // of kRequest: dropping it rejects the request
 };
 
@@ -85,12 +86,12 @@ class StreamConnector {
  private:
   explicit StreamConnector(u64 incarnation) : incarnation_(incarnation) {}
   [[nodiscard]] Expected<void> listen(std::size_t rail, const std::string& host);
-  // Returns nullopt if the agent has nothing to do.
+  // Returns nullopt if the owner has nothing to do.
   [[nodiscard]] std::optional<StreamEvent> take(rdma_cm_event_type type, rdma_cm_id* id,
                                                 const StreamRequest& request);
   u64 incarnation_;
   rdma_event_channel* channel_ = nullptr;
-  std::array<rdma_cm_id*, coll::kMaxRails> listeners_{};
+  std::array<rdma_cm_id*, kMaxRails> listeners_{};
 };
 
-}  // namespace verbena::agent
+}  // namespace verbena::coll

@@ -1,4 +1,4 @@
-#include "agent/stream_connector.h"
+#include "communicator/verbs/stream_connector.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace verbena::agent {
+namespace verbena::coll {
 namespace {
 
 constexpr int kResolveMilliseconds = 2000;
@@ -28,7 +28,7 @@ AddressPtr numeric_address(const std::string& host, u16 port) {
 }
 
 tl::unexpected<Error> refused_call(const char* call) {
-  return failure(VERBENA_TRANSFER_SYSTEM, std::string(call) + ": " + std::strerror(errno));
+  return failure(VERBENA_COLL_SYSTEM, std::string(call) + ": " + std::strerror(errno));
 }
 
 rdma_conn_param parameters_of(const StreamQueuePair& queue_pair) {
@@ -49,7 +49,7 @@ StreamRequest request_in(const rdma_cm_event& event) {
 
 }  // namespace
 
-bool has_streams(const coll::Rail& rail) {
+bool has_streams(const Rail& rail) {
   return rail.context()->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
@@ -88,8 +88,7 @@ StreamConnector::~StreamConnector() {
 
 Expected<void> StreamConnector::listen(std::size_t rail, const std::string& host) {
   const AddressPtr address = numeric_address(host, 0);
-  if (address == nullptr)
-    return failure(VERBENA_TRANSFER_SYSTEM, "an iWARP device has no IP address");
+  if (address == nullptr) return failure(VERBENA_COLL_SYSTEM, "an iWARP device has no IP address");
   if (rdma_create_id(channel_, &listeners_[rail], nullptr, RDMA_PS_TCP) != 0)
     return refused_call("rdma_create_id");
   if (rdma_bind_addr(listeners_[rail], address->ai_addr) != 0)
@@ -108,7 +107,7 @@ Expected<std::unique_ptr<StreamEnd>> StreamConnector::dial(const Target& target,
   const AddressPtr from = numeric_address(target.from, 0);
   const AddressPtr to = numeric_address(target.host, target.port);
   if (from == nullptr || to == nullptr)
-    return failure(VERBENA_TRANSFER_PEER, "'" + target.host + "' is no IP address");
+    return failure(VERBENA_COLL_PEER, "'" + target.host + "' is no IP address");
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0)
     return refused_call("rdma_create_id");
@@ -122,12 +121,12 @@ Expected<std::unique_ptr<StreamEnd>> StreamConnector::dial(const Target& target,
 
 std::optional<StreamEvent> StreamConnector::take(rdma_cm_event_type type, rdma_cm_id* id,
                                                  const StreamRequest& request) {
-  using Kind = StreamEvent::Kind;
+  using News = StreamEvent::Kind;
   if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
     auto end = std::make_unique<StreamEnd>(id, request.lane);
     if (request.magic != StreamRequest::kMagic || request.incarnation != incarnation_)
       return std::nullopt;
-    return StreamEvent{.kind = Kind::kRequest, .lane = request.lane, .end = std::move(end)};
+    return StreamEvent{.kind = News::kRequest, .lane = request.lane, .end = std::move(end)};
   }
   auto* const end = static_cast<StreamEnd*>(id->context);
   if (end == nullptr) return std::nullopt;  // a listener
@@ -138,7 +137,7 @@ std::optional<StreamEvent> StreamConnector::take(rdma_cm_event_type type, rdma_c
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       if (end->request_connection()) return std::nullopt;
       return StreamEvent{.lane = end->lane_};
-    case RDMA_CM_EVENT_ESTABLISHED: return StreamEvent{.kind = Kind::kUp, .lane = end->lane_};
+    case RDMA_CM_EVENT_ESTABLISHED: return StreamEvent{.kind = News::kUp, .lane = end->lane_};
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
     case RDMA_CM_EVENT_ADDR_CHANGE: return std::nullopt;
     default: return StreamEvent{.lane = end->lane_};
@@ -157,4 +156,4 @@ std::optional<StreamEvent> StreamConnector::poll() {
   return std::nullopt;
 }
 
-}  // namespace verbena::agent
+}  // namespace verbena::coll
