@@ -1,22 +1,9 @@
 #include "tests/abi/rc_ends.h"
 
-#include <unistd.h>
-
+#include <chrono>
 #include <cstring>
 
 namespace verbena::test {
-namespace {
-
-// A peer that has mapped the memory notices within 10 ms (host/local/peer_mappings.h).
-constexpr std::chrono::milliseconds kUntilPeersNotice{20};
-
-constexpr std::uint64_t kPage = 4096;
-
-StandinCuda::Pointer gpu_pointer(const char* at) {
-  return reinterpret_cast<StandinCuda::Pointer>(at);
-}
-
-}  // namespace
 
 // --- set up
 
@@ -25,16 +12,15 @@ void RCEnds::SetUp() {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
 #endif
-  if (is_on_gpu()) {
+  const bool on_gpu = memory_ == Memory::kOfAGPU;
+  if (on_gpu) {
     ASSERT_EQ(cuda().ctx_create(&gpu_context_, 0, 0), 0);
   }
-  here = make_memory(is_on_gpu() ? Memory::kOfAGPU : Memory::kPrivate);
-  there = make_memory(memory_);
-  ASSERT_NE(here, nullptr);
-  ASSERT_NE(there, nullptr);
+  here.emplace(on_gpu ? Memory::kOfAGPU : Memory::kPrivate);
+  there.emplace(memory_);
   other_pd_ = verbs.alloc_pd(context);
-  local_mr_ = register_all(here, kSize, kAll);
-  remote_mr_ = register_all(there, kSize, kAll);
+  local_mr_ = register_all(here->data(), kSize, kAll);
+  remote_mr_ = register_all(there->data(), kSize, kAll);
   make_qps();
   reconnect({});
 }
@@ -57,31 +43,9 @@ void RCEnds::make_qps() {
 void RCEnds::TearDown() {
   if (late_poster_.joinable()) late_poster_.join();
   VerbsTest::TearDown();
-  free_memory(here);
-  free_memory(there);
-  if (is_on_gpu()) (void)cuda().ctx_set_current(nullptr);
-}
-
-// Returns kSize bytes, or nullptr.
-char* RCEnds::make_memory(Memory kind) const {
-  constexpr int kRights = PROT_READ | PROT_WRITE;
-  StandinCuda::Pointer gpu = 0;
-  if (kind == Memory::kOfAGPU && cuda().mem_alloc(&gpu, kSize) != 0) return nullptr;
-  if (kind == Memory::kOfAGPU) return reinterpret_cast<char*>(gpu);
-  const bool is_private = kind == Memory::kPrivate;
-  const int file = is_private ? -1 : ::memfd_create("program", MFD_CLOEXEC);
-  if (!is_private && ::ftruncate(file, kSize) != 0) return nullptr;
-  void* const memory = ::mmap(nullptr, kSize, kRights,
-                              is_private ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
-  if (!is_private) ::close(file);
-  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
-}
-
-void RCEnds::free_memory(char* memory) const {
-  if (is_on_gpu())
-    (void)cuda().mem_free(gpu_pointer(memory));
-  else
-    ::munmap(memory, kSize);
+  here.reset();
+  there.reset();
+  if (memory_ == Memory::kOfAGPU) (void)cuda().ctx_set_current(nullptr);
 }
 
 // --- connections
@@ -176,19 +140,19 @@ void RCEnds::aim_at_region() {
 
 void RCEnds::replace_target_in(ibv_pd* domain, int access) {
   deregister_target();
-  remote_mr_ = verbs.reg_mr(domain, there, kSize, access);
+  remote_mr_ = verbs.reg_mr(domain, there->data(), kSize, access);
   aim_at_region();
 }
 
 void RCEnds::replace_own_in(ibv_pd* domain, int access) {
   deregister_own();
-  local_mr_ = verbs.reg_mr(domain, here, kSize, access);
+  local_mr_ = verbs.reg_mr(domain, here->data(), kSize, access);
   ASSERT_NE(local_mr_, nullptr);
   sge.lkey = local_mr_->lkey;
 }
 
 void RCEnds::reregister_target(int flags, ibv_pd* domain, std::size_t length, int access) {
-  ASSERT_EQ(verbs.rereg_mr(remote_mr_, flags, domain, there, length, access), 0);
+  ASSERT_EQ(verbs.rereg_mr(remote_mr_, flags, domain, there->data(), length, access), 0);
   aim_at_region();
 }
 
@@ -211,7 +175,7 @@ void RCEnds::open_window(const Window& window) {
   mw_ = ibv_alloc_mw(pd, window.type);
   ASSERT_NE(mw_, nullptr);
   const ibv_mw_bind_info info{.mr = remote_mr_,
-                              .addr = address_of(there) + window.offset,
+                              .addr = there->address() + window.offset,
                               .length = window.length,
                               .mw_access_flags = static_cast<unsigned>(window.access)};
   if (window.type == IBV_MW_TYPE_1) {
@@ -241,48 +205,16 @@ void RCEnds::close_window() {
 
 // --- pages
 
-// Nothing else comes to lie there: a mapping without access stands for the hole.
-void RCEnds::unmap(char* memory, bool& is_there) {
-  is_there = false;
-  if (is_on_gpu()) {
-    ASSERT_EQ(cuda().mem_free(gpu_pointer(memory)), 0);
-    return;
-  }
-  ASSERT_EQ(::mmap(memory, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-            memory);
-  std::this_thread::sleep_for(kUntilPeersNotice);
-}
-
-void RCEnds::protect(char* memory, int protection, std::size_t length) {
-  ASSERT_EQ(::mprotect(memory, length, protection), 0);
-  std::this_thread::sleep_for(kUntilPeersNotice);
-}
-
 void RCEnds::protect_last_page_of_target(int protection) const {
+  constexpr std::uint64_t kPage = 4096;
   const std::uint64_t last = (target + way_.length - 1) / kPage * kPage;
-  protect(there + (last - address_of(there)), protection, kPage);
-}
-
-void RCEnds::fill(char* at, char value) const {
-  const std::vector<char> all(kSize, value);
-  if (!is_on_gpu()) {
-    std::memcpy(at, all.data(), kSize);
-  } else {
-    ASSERT_EQ(cuda().to_device(gpu_pointer(at), all.data(), kSize), 0);
-  }
+  there->protect(protection, last - there->address(), kPage);
 }
 
 void RCEnds::fill_both(char own, char targets) {
-  fill(here, own);
-  fill(there, targets);
+  here->fill(own);
+  there->fill(targets);
   std::memset(&content_of_target_, targets, sizeof content_of_target_);
-}
-
-std::vector<char> RCEnds::content_of(char* at) const {
-  if (!is_on_gpu()) return {at, at + kSize};
-  std::vector<char> all(kSize);
-  EXPECT_EQ(cuda().to_host(all.data(), gpu_pointer(at), kSize), 0);
-  return all;
 }
 
 // --- requests
@@ -335,8 +267,8 @@ ibv_qp_state RCEnds::state_of(ibv_qp* of) const {
 
 void RCEnds::do_without_refusal() {
   fill_both('a', 'b');
-  sge = {.addr = address_of(here), .length = way_.length, .lkey = local_mr_->lkey};
-  target = address_of(there) + way_.shift;
+  sge = {.addr = here->address(), .length = way_.length, .lkey = local_mr_->lkey};
+  target = there->address() + way_.shift;
   aim_at_region();
   receive_length = way_.length;
   post_receives(1);
@@ -344,7 +276,7 @@ void RCEnds::do_without_refusal() {
   ASSERT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
   ASSERT_TRUE(!takes_receive(way_) || wait_for_completion(peer_cq_).status == IBV_WC_SUCCESS);
   const bool is_copied =
-      std::memcmp(content_of(here).data(), content_of(there).data() + way_.shift, way_.length) == 0;
+      std::memcmp(here->content().data(), there->content().data() + way_.shift, way_.length) == 0;
   EXPECT_NE(is_copied, is_atomic(way_));
   fill_both('c', 'd');
 }

@@ -5,13 +5,13 @@
 
 #include <sys/mman.h>
 
-#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "tests/abi/verbs_fixture.h"
-#include "tests/support/standin_cuda.h"
+#include "tests/support/end_memory.h"
 
 namespace verbena::test {
 
@@ -49,17 +49,15 @@ inline int right_of(const Way& way) {
                         : IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-inline std::uint64_t address_of(const char* at) { return reinterpret_cast<std::uint64_t>(at); }
-
-// The kind of the target's memory. kOfAGPU: of both ends', on the stand-in for the CUDA driver.
-enum class Memory { kPrivate, kOfAFile, kOfAGPU };
+// The kind of the target's memory. kOfAGPU: of both ends'.
+using Memory = EndMemory::Kind;
 
 class RCEnds : public VerbsTest {
  public:
   static constexpr int kRemote =
       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   static constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | kRemote;
-  static constexpr std::uint32_t kSize = 256 << 10;  // bytes of each end's memory
+  static constexpr std::uint32_t kSize = EndMemory::kSize;
 
   struct Attributes {
     std::uint8_t max_dest_rd_atomic = 4;  // of the peer
@@ -110,18 +108,14 @@ class RCEnds : public VerbsTest {
   void deregister_own() const { ASSERT_EQ(verbs.dereg_mr(local_mr_), 0); }
 
   // --- pages
-  void unmap_target() { unmap(there, has_target_); }
-  void unmap_own() { unmap(here, has_own_); }
-  static void protect(char* memory, int protection, std::size_t length = kSize);
   void protect_last_page_of_target(int protection) const;
 
   // Receives are posted, but not before the request has found none.
   void post_receives_late();
 
   [[nodiscard]] const Way& way() const { return way_; }
-  [[nodiscard]] bool is_on_gpu() const { return memory_ == Memory::kOfAGPU; }
 
-  char *here = nullptr, *there = nullptr;
+  std::optional<EndMemory> here, there;
   // The parameters of the request.
   ibv_sge sge{};
   std::uint64_t target = 0;
@@ -137,22 +131,16 @@ class RCEnds : public VerbsTest {
   ibv_send_wr request(std::uint64_t wr_id);
   void post_receives(int count) const;
   [[nodiscard]] ibv_qp_state state_of(ibv_qp* of) const;
-  [[nodiscard]] std::vector<char> content_of(char* at) const;
   // Posts the request and waits for it, as nothing is wrong yet. All that the way prepares is then
   // there.
   void do_without_refusal();
 
   ibv_cq* peer_cq_ = nullptr;
   ibv_qp *qp_ = nullptr, *peer_ = nullptr;
-  bool has_own_ = true, has_target_ = true;  // the memory is still there
 
  private:
-  [[nodiscard]] char* make_memory(Memory kind) const;
   void make_qps();
-  void free_memory(char* memory) const;
-  void fill(char* at, char value) const;
   void fill_both(char own, char targets);
-  void unmap(char* memory, bool& is_there);
   void set_state(ibv_qp* of, ibv_qp_state state) const;
   void connect_one(ibv_qp* of, const ibv_qp* to, const Attributes& attributes,
                    ibv_qp_state last) const;

@@ -51,8 +51,8 @@ void RCRefusedListsTest::prepare_requests() {
 void RCRefusedListsTest::refuse(ibv_send_wr& wr) {
   switch (std::get<Refused>(GetParam())) {
     case Refused::kKey: wr.wr.rdma.rkey ^= 0x5500; return;
-    case Refused::kBounds: wr.wr.rdma.remote_addr = address_of(there) + kSize - 4; return;
-    case Refused::kPages: protect(there + kRefused * kSlot, PROT_NONE, kSlot); return;
+    case Refused::kBounds: wr.wr.rdma.remote_addr = there->address() + kSize - 4; return;
+    case Refused::kPages: there->protect(PROT_NONE, kRefused * kSlot, kSlot); return;
   }
 }
 
@@ -79,13 +79,13 @@ void RCRefusedListsTest::check_completions() const {
 // do_without_refusal() leaves 'c' in our memory and 'd' in the target's.
 void RCRefusedListsTest::check_memory() {
   if (std::get<Refused>(GetParam()) == Refused::kPages)
-    protect(there + kRefused * kSlot, PROT_READ, kSlot);
+    there->protect(PROT_READ, kRefused * kSlot, kSlot);
   const bool writes = is_write(way());
   std::vector<char> expected(kSize, writes ? 'd' : 'c');
   for (std::size_t i = 0; i < kRefused; ++i)
     std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(i * kSlot), way().length,
                 writes ? 'c' : 'd');
-  EXPECT_EQ(content_of(writes ? there : here), expected);
+  EXPECT_EQ((writes ? there : here)->content(), expected);
 }
 
 TEST_P(RCRefusedListsTest, EndAtTheRefusedRequest) {

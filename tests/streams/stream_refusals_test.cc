@@ -2,25 +2,23 @@
 // a message of the TCP connection), through each refusal of the peer. A refused request changes no
 // memory, and the connection ends at both ends. RFC 5040, 7; docs/iwarp.md. ctest runs this with
 // VERBENA_LOCAL=off and with VERBENA_SHARE=on too.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "tests/rdmacm/rdmacm_fixture.h"
+#include "tests/support/end_memory.h"
 
 namespace verbena::test {
 namespace {
 
 constexpr int kRemote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | kRemote;
-constexpr std::uint32_t kSize = 256 << 10;  // bytes of each end's memory
+constexpr std::uint32_t kSize = EndMemory::kSize;
 constexpr std::chrono::seconds kPatience{20};
-// A peer that has mapped the memory notices within 10 ms (host/local/peer_mappings.h).
-constexpr std::chrono::milliseconds kUntilPeersNotice{20};
 
 struct Way {
   const char* name;
@@ -44,9 +42,8 @@ int right_of(const Way& way) {
   return is_write(way) ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 }
 
-enum class Memory { kPrivate, kOfAFile };
-
-std::uint64_t address_of(const char* at) { return reinterpret_cast<std::uint64_t>(at); }
+// The kind of the target's memory. kOfAGPU: of both ends'.
+using Memory = EndMemory::Kind;
 
 struct Refusal;
 using Case = std::tuple<const Way*, Memory, const Refusal*>;
@@ -56,17 +53,15 @@ class StreamRefusalsTest : public RDMACMTest, public testing::WithParamInterface
   // --- changes of the target
   void replace_target(int access) { replace_target_in(pair_.server->pd, access); }
   void move_target() { replace_target_in(ibv_alloc_pd(pair_.server->verbs), kAll); }
-  void deregister_target() const { ASSERT_EQ(ibv_dereg_mr(remote_mr_), 0); }
+  void deregister_target() { ASSERT_EQ(ibv_dereg_mr(std::exchange(remote_mr_, nullptr)), 0); }
   void change_rights_of_target(int access);
   void change_rights_of_peer(int access) const;
   void open_window();
   void close_window() const;
-  static void protect(char* memory, int protection);
-  void unmap_target();
 
   const Way& way() const { return *std::get<const Way*>(GetParam()); }
 
-  char *here = nullptr, *there = nullptr;
+  std::optional<EndMemory> here, there;
   // The parameters of the request.
   ibv_sge sge{};
   std::uint64_t target = 0;
@@ -75,7 +70,9 @@ class StreamRefusalsTest : public RDMACMTest, public testing::WithParamInterface
  protected:
   void SetUp() override;
   void TearDown() override;
-  static char* make_memory(Memory kind);
+  static bool is_on_gpu() { return std::get<Memory>(GetParam()) == Memory::kOfAGPU; }
+  void fill(char own, char targets) const;
+  [[nodiscard]] bool is_copied() const;
   void replace_target_in(ibv_pd* domain, int access);
   static int post(const rdma_cm_id* id, ibv_send_wr wr);
   void post_request();
@@ -89,7 +86,7 @@ class StreamRefusalsTest : public RDMACMTest, public testing::WithParamInterface
   Pair pair_{};
   ibv_mr *local_mr_ = nullptr, *remote_mr_ = nullptr;
   ibv_mw* mw_ = nullptr;
-  bool has_target_ = true;
+  void* gpu_context_ = nullptr;
 };
 
 // --- the refusals
@@ -109,13 +106,13 @@ using Ends = StreamRefusalsTest;
 const Refusal kRefusals[] = {
     {"Nothing", is_any, [](Ends&) {}},
     {"TheLastByte", is_any,
-     [](Ends& ends) { ends.target = address_of(ends.there) + kSize - ends.sge.length; }},
+     [](Ends& ends) { ends.target = ends.there->address() + kSize - ends.sge.length; }},
     {"UnknownKey", is_any, [](Ends& ends) { ends.r_key ^= 0x5500; }, IBV_WC_REM_ACCESS_ERR},
     // The segments of a long WRITE are placed one by one. RFC 5041, 5
     {"BeyondTheEnd", is_any,
-     [](Ends& ends) { ends.target = address_of(ends.there) + kSize - ends.sge.length + 1; },
+     [](Ends& ends) { ends.target = ends.there->address() + kSize - ends.sge.length + 1; },
      IBV_WC_REM_ACCESS_ERR, Changes::kSome},
-    {"BeforeTheStart", is_any, [](Ends& ends) { ends.target = address_of(ends.there) - 8; },
+    {"BeforeTheStart", is_any, [](Ends& ends) { ends.target = ends.there->address() - 8; },
      IBV_WC_REM_ACCESS_ERR},
     {"Deregistered", is_any, [](Ends& ends) { ends.deregister_target(); }, IBV_WC_REM_ACCESS_ERR},
     {"OfAnotherDomain", is_any, [](Ends& ends) { ends.move_target(); }, IBV_WC_REM_ACCESS_ERR},
@@ -134,21 +131,25 @@ const Refusal kRefusals[] = {
        ends.close_window();
      },
      IBV_WC_REM_ACCESS_ERR},
-    {"ReadOnlyPages", is_write, [](Ends& ends) { Ends::protect(ends.there, PROT_READ); },
-     IBV_WC_REM_ACCESS_ERR},
-    {"ReadOnlyPagesAreRead", is_read, [](Ends& ends) { Ends::protect(ends.there, PROT_READ); }},
-    {"PagesWithoutAccess", is_write, [](Ends& ends) { Ends::protect(ends.there, PROT_NONE); },
-     IBV_WC_REM_ACCESS_ERR},
-    {"UnmappedPages", is_write, [](Ends& ends) { ends.unmap_target(); }, IBV_WC_REM_ACCESS_ERR},
+    {"UnmappedPages", is_write, [](Ends& ends) { ends.there->unmap(); }, IBV_WC_REM_ACCESS_ERR},
     // The peer has granted the READ, and fails. RFC 5040, 4.8: a local catastrophic error
-    {"PagesWithoutAccessAreNotRead", is_read,
-     [](Ends& ends) { Ends::protect(ends.there, PROT_NONE); }, IBV_WC_WR_FLUSH_ERR},
-    {"UnmappedPagesAreNotRead", is_read, [](Ends& ends) { ends.unmap_target(); },
+    {"UnmappedPagesAreNotRead", is_read, [](Ends& ends) { ends.there->unmap(); },
      IBV_WC_WR_FLUSH_ERR},
     {"OwnUnknownKey", is_any, [](Ends& ends) { ends.sge.lkey ^= 0x5500; }, IBV_WC_LOC_PROT_ERR},
-    {"OwnReadOnlyPages", is_read, [](Ends& ends) { Ends::protect(ends.here, PROT_READ); },
+};
+
+// Of the protection of pages, which a GPU's memory does not have.
+const Refusal kRefusalsOfPages[] = {
+    {"ReadOnlyPages", is_write, [](Ends& ends) { ends.there->protect(PROT_READ); },
+     IBV_WC_REM_ACCESS_ERR},
+    {"ReadOnlyPagesAreRead", is_read, [](Ends& ends) { ends.there->protect(PROT_READ); }},
+    {"PagesWithoutAccess", is_write, [](Ends& ends) { ends.there->protect(PROT_NONE); },
+     IBV_WC_REM_ACCESS_ERR},
+    {"PagesWithoutAccessAreNotRead", is_read, [](Ends& ends) { ends.there->protect(PROT_NONE); },
+     IBV_WC_WR_FLUSH_ERR},
+    {"OwnReadOnlyPages", is_read, [](Ends& ends) { ends.here->protect(PROT_READ); },
      IBV_WC_LOC_PROT_ERR},
-    {"OwnPagesWithoutAccess", is_any, [](Ends& ends) { Ends::protect(ends.here, PROT_NONE); },
+    {"OwnPagesWithoutAccess", is_any, [](Ends& ends) { ends.here->protect(PROT_NONE); },
      IBV_WC_LOC_PROT_ERR},
 };
 
@@ -161,12 +162,14 @@ void StreamRefusalsTest::SetUp() {
 #endif
   pair_ = connect_pair();
   ASSERT_NE(pair_.server, nullptr);
-  here = make_memory(Memory::kPrivate);
-  there = make_memory(std::get<Memory>(GetParam()));
-  ASSERT_NE(here, nullptr);
-  ASSERT_NE(there, nullptr);
-  local_mr_ = ibv_reg_mr(pair_.client->pd, here, kSize, kAll);
-  remote_mr_ = ibv_reg_mr(pair_.server->pd, there, kSize, kAll);
+  if (is_on_gpu()) {
+    ASSERT_EQ(cuda().ctx_create(&gpu_context_, 0, 0), 0);
+  }
+  here.emplace(is_on_gpu() ? Memory::kOfAGPU : Memory::kPrivate);
+  there.emplace(std::get<Memory>(GetParam()));
+  local_mr_ = ibv_reg_mr(pair_.client->pd, here->data(), kSize, kAll);
+  remote_mr_ = ibv_reg_mr(pair_.server->pd, there->data(), kSize, kAll);
+  ASSERT_NE(local_mr_, nullptr);
   ASSERT_NE(remote_mr_, nullptr);
 }
 
@@ -174,25 +177,19 @@ void StreamRefusalsTest::TearDown() {
   if (mw_ != nullptr) {
     EXPECT_EQ(ibv_dealloc_mw(mw_), 0);
   }
+  for (ibv_mr* const mr : {local_mr_, remote_mr_})
+    if (mr != nullptr) {
+      EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    }
   RDMACMTest::TearDown();
-  ::munmap(here, kSize);
-  ::munmap(there, kSize);
-}
-
-// Returns kSize bytes, or nullptr.
-char* StreamRefusalsTest::make_memory(Memory kind) {
-  const bool is_private = kind == Memory::kPrivate;
-  const int file = is_private ? -1 : ::memfd_create("program", MFD_CLOEXEC);
-  if (!is_private && ::ftruncate(file, kSize) != 0) return nullptr;
-  void* const memory = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE,
-                              is_private ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
-  if (!is_private) ::close(file);
-  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+  here.reset();
+  there.reset();
+  if (gpu_context_ != nullptr) (void)cuda().ctx_set_current(nullptr);
 }
 
 void StreamRefusalsTest::replace_target_in(ibv_pd* domain, int access) {
   deregister_target();
-  remote_mr_ = ibv_reg_mr(domain, there, kSize, access);
+  remote_mr_ = ibv_reg_mr(domain, there->data(), kSize, access);
   ASSERT_NE(remote_mr_, nullptr);
   r_key = remote_mr_->rkey;
 }
@@ -213,12 +210,11 @@ void StreamRefusalsTest::open_window() {
   ASSERT_NE(mw_, nullptr);
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_BIND_MW;
-  wr.bind_mw = {.mw = mw_,
-                .rkey = ibv_inc_rkey(mw_->rkey),
-                .bind_info = {.mr = remote_mr_,
-                              .addr = address_of(there),
-                              .length = kSize,
-                              .mw_access_flags = kRemote}};
+  wr.bind_mw = {
+      .mw = mw_,
+      .rkey = ibv_inc_rkey(mw_->rkey),
+      .bind_info = {
+          .mr = remote_mr_, .addr = there->address(), .length = kSize, .mw_access_flags = kRemote}};
   ASSERT_EQ(post(pair_.server, wr), 0);
   ASSERT_EQ(wait_for_completion(pair_.server).status, IBV_WC_SUCCESS);
   r_key = mw_->rkey;
@@ -231,18 +227,6 @@ void StreamRefusalsTest::close_window() const {
   wr.invalidate_rkey = r_key;
   ASSERT_EQ(post(pair_.server, wr), 0);
   ASSERT_EQ(wait_for_completion(pair_.server).status, IBV_WC_SUCCESS);
-}
-
-void StreamRefusalsTest::protect(char* memory, int protection) {
-  ASSERT_EQ(::mprotect(memory, kSize, protection), 0);
-  std::this_thread::sleep_for(kUntilPeersNotice);
-}
-
-// Nothing else comes to lie there: a mapping without access stands for the hole.
-void StreamRefusalsTest::unmap_target() {
-  has_target_ = false;
-  ASSERT_EQ(::mmap(there, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), there);
-  std::this_thread::sleep_for(kUntilPeersNotice);
 }
 
 int StreamRefusalsTest::post(const rdma_cm_id* id, ibv_send_wr wr) {
@@ -283,29 +267,36 @@ ibv_qp_state StreamRefusalsTest::wait_for_error(const rdma_cm_id* id) {
   return state_of(id);
 }
 
+void StreamRefusalsTest::fill(char own, char targets) const {
+  here->fill(own);
+  there->fill(targets);
+}
+
+bool StreamRefusalsTest::is_copied() const {
+  const std::uint64_t offset = target - there->address();
+  return std::memcmp(here->content().data(), there->content().data() + offset, way().length) == 0;
+}
+
 // The first request of a connection is always a message; the second may be a copy.
 void StreamRefusalsTest::do_without_refusal() {
-  sge = {.addr = address_of(here), .length = way().length, .lkey = local_mr_->lkey};
-  target = address_of(there);
+  sge = {.addr = here->address(), .length = way().length, .lkey = local_mr_->lkey};
+  target = there->address();
   r_key = remote_mr_->rkey;
-  for (int i = 0; i < 2; ++i) {
-    std::memset(here, 'a' + 2 * i, kSize);
-    std::memset(there, 'b' + 2 * i, kSize);
+  for (const char* const content : {"ab", "cd"}) {
+    fill(content[0], content[1]);
     post_request();
     check_success();
   }
-  std::memset(here, 'e', kSize);
-  std::memset(there, 'f', kSize);
+  fill('e', 'f');
 }
 
-// A WRITE is complete when TCP has its last octet. A READ behind it shows that the peer has it.
+// A WRITE is complete when TCP has its last octet, and the peer has it later.
 void StreamRefusalsTest::check_success() {
   EXPECT_EQ(wait_for_completion(pair_.client).status, IBV_WC_SUCCESS);
-  const char* const at = there + (target - address_of(there));
   const auto give_up = std::chrono::steady_clock::now() + kPatience;
-  while (std::memcmp(here, at, way().length) != 0 && std::chrono::steady_clock::now() < give_up)
+  while (!is_copied() && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(std::memcmp(here, at, way().length), 0);
+  EXPECT_TRUE(is_copied());
   EXPECT_EQ(state_of(pair_.client), IBV_QPS_RTS);
 }
 
@@ -316,12 +307,8 @@ void StreamRefusalsTest::check_refusal(const Refusal& refusal) {
   EXPECT_EQ(wait_for_error(pair_.client), IBV_QPS_ERR);
   EXPECT_EQ(wait_for_error(pair_.server), IBV_QPS_ERR);
   if (refusal.changes == Changes::kSome) return;
-  const auto all_are = [](char* at, char value) {
-    ASSERT_EQ(::mprotect(at, kSize, PROT_READ), 0);
-    EXPECT_EQ(std::string(at, kSize), std::string(kSize, value));
-  };
-  all_are(here, 'e');
-  if (has_target_) all_are(there, 'f');
+  here->expect_all('e');
+  there->expect_all('f');
 }
 
 TEST_P(StreamRefusalsTest, ChangeNothingAndEndTheConnection) {
@@ -337,16 +324,24 @@ TEST_P(StreamRefusalsTest, ChangeNothingAndEndTheConnection) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const Refusal& refusal : kRefusals)
+  const auto add = [&all](const Refusal& refusal, std::initializer_list<Memory> memories) {
     for (const Way& way : kWays)
-      for (const Memory memory : {Memory::kPrivate, Memory::kOfAFile})
+      for (const Memory memory : memories)
         if (refusal.concerns(way)) all.emplace_back(&way, memory, &refusal);
+  };
+  for (const Refusal& refusal : kRefusals)
+    add(refusal, {Memory::kPrivate, Memory::kOfAFile, Memory::kOfAGPU});
+  for (const Refusal& refusal : kRefusalsOfPages)
+    add(refusal, {Memory::kPrivate, Memory::kOfAFile});
   return all;
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& test) {
   const auto& [way, memory, refusal] = test.param;
-  return std::string(way->name) + (memory == Memory::kPrivate ? "To" : "ToAFile") + refusal->name;
+  const char* const where = memory == Memory::kPrivate   ? "To"
+                            : memory == Memory::kOfAFile ? "ToAFile"
+                                                         : "OnAGPUTo";
+  return std::string(way->name) + where + refusal->name;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StreamRefusalsTest, testing::ValuesIn(all_cases()), name_of);
