@@ -42,15 +42,15 @@ const Way kWays[] = {
     {.name = "Send4096ToAnSRQ", .opcode = IBV_WR_SEND, .length = 4096, .takes_from_an_srq = true},
 };
 
-constexpr std::uint32_t kMTU = 1024;
+constexpr std::uint32_t kPathMTU = 1024;
 
 bool is_any(const Way&) { return true; }
 bool changes_target(const Way& way) { return is_write(way) || is_atomic(way); }
 bool is_copied_later(const Way& way) { return !is_inline(way); }
 bool is_refused_locally(const Way& way) { return is_copied_later(way) && !is_atomic(way); }
-bool is_long(const Way& way) { return (is_write(way) || is_read(way)) && way.length > kMTU; }
+bool is_long(const Way& way) { return (is_write(way) || is_read(way)) && way.length > kPathMTU; }
 bool takes_receive_first(const Way& way) {
-  return is_send(way) || (takes_receive(way) && way.length <= kMTU);
+  return is_send(way) || (takes_receive(way) && way.length <= kPathMTU);
 }
 
 // --- the refusals
@@ -304,9 +304,9 @@ const Refusal kRefusalsOfPages[] = {
 
 // --- the outcome
 
-using Case = std::tuple<const Way*, Memory, const Refusal*>;
+using RefusalCase = std::tuple<const Way*, Memory, const Refusal*>;
 
-class RCRefusalsTest : public RCEnds, public testing::WithParamInterface<Case> {
+class RCRefusalsTest : public RCEnds, public testing::WithParamInterface<RefusalCase> {
  protected:
   RCRefusalsTest()
       : RCEnds(*std::get<const Way*>(GetParam()), std::get<Memory>(GetParam())),
@@ -361,8 +361,8 @@ bool is_possible(const Way& way, Memory memory) {
   return memory != Memory::kOfAGPU || is_copied_later(way);
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> all;
+std::vector<RefusalCase> all_cases() {
+  std::vector<RefusalCase> all;
   const auto add = [&all](const Refusal& refusal, std::initializer_list<Memory> memories) {
     for (const Way& way : kWays)
       for (const Memory memory : memories)
@@ -376,7 +376,7 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-std::string name_of(const testing::TestParamInfo<Case>& test) {
+std::string name_of(const testing::TestParamInfo<RefusalCase>& test) {
   const auto& [way, memory, refusal] = test.param;
   const char* const where = memory == Memory::kPrivate   ? "To"
                             : memory == Memory::kOfAFile ? "ToAFile"

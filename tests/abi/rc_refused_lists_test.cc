@@ -12,9 +12,9 @@ namespace verbena::test {
 namespace {
 
 constexpr std::uint32_t kSlot = 32 << 10;  // bytes of each request's memory, at either end
-constexpr std::size_t kRequests = 6, kRefused = 2;
+constexpr std::size_t kListLength = 6, kRefusedPlace = 2;
 
-const Way kWays[] = {
+const Way kListWays[] = {
     {"Writes8", IBV_WR_RDMA_WRITE, 8},          {"Writes4096", IBV_WR_RDMA_WRITE, 4096},
     {"Writes20000", IBV_WR_RDMA_WRITE, 20'000}, {"Reads8", IBV_WR_RDMA_READ, 8},
     {"Reads4096", IBV_WR_RDMA_READ, 4096},      {"Reads20000", IBV_WR_RDMA_READ, 20'000},
@@ -23,9 +23,9 @@ const Way kWays[] = {
 enum class Refused { kKey, kBounds, kPages };
 enum class Posted { kTogether, kOneByOne };
 
-using Case = std::tuple<const Way*, Memory, Refused, Posted>;
+using ListCase = std::tuple<const Way*, Memory, Refused, Posted>;
 
-class RCRefusedListsTest : public RCEnds, public testing::WithParamInterface<Case> {
+class RCRefusedListsTest : public RCEnds, public testing::WithParamInterface<ListCase> {
  protected:
   RCRefusedListsTest() : RCEnds(*std::get<const Way*>(GetParam()), std::get<Memory>(GetParam())) {}
 
@@ -35,12 +35,12 @@ class RCRefusedListsTest : public RCEnds, public testing::WithParamInterface<Cas
   void check_completions() const;
   void check_memory();
 
-  std::array<ibv_sge, kRequests> sges_{};
-  std::array<ibv_send_wr, kRequests> requests_{};
+  std::array<ibv_sge, kListLength> sges_{};
+  std::array<ibv_send_wr, kListLength> requests_{};
 };
 
 void RCRefusedListsTest::prepare_requests() {
-  for (std::size_t i = 0; i < kRequests; ++i) {
+  for (std::size_t i = 0; i < kListLength; ++i) {
     sges_[i] = sge;
     sges_[i].addr += i * kSlot;
     requests_[i] = send_wr(i, way().opcode, &sges_[i]);
@@ -52,7 +52,7 @@ void RCRefusedListsTest::refuse(ibv_send_wr& wr) {
   switch (std::get<Refused>(GetParam())) {
     case Refused::kKey: wr.wr.rdma.rkey ^= 0x5500; return;
     case Refused::kBounds: wr.wr.rdma.remote_addr = there->address() + kSize - 4; return;
-    case Refused::kPages: there->protect(PROT_NONE, kRefused * kSlot, kSlot); return;
+    case Refused::kPages: there->protect(PROT_NONE, kRefusedPlace * kSlot, kSlot); return;
   }
 }
 
@@ -62,27 +62,27 @@ void RCRefusedListsTest::post_all() {
     for (ibv_send_wr& wr : requests_) ASSERT_EQ(ibv_post_send(qp_, &wr, &bad), 0);
     return;
   }
-  for (std::size_t i = 1; i < kRequests; ++i) requests_[i - 1].next = &requests_[i];
+  for (std::size_t i = 1; i < kListLength; ++i) requests_[i - 1].next = &requests_[i];
   ASSERT_EQ(ibv_post_send(qp_, requests_.data(), &bad), 0);
 }
 
 void RCRefusedListsTest::check_completions() const {
-  for (std::size_t i = 0; i < kRequests; ++i) {
+  for (std::size_t i = 0; i < kListLength; ++i) {
     const ibv_wc wc = wait_for_completion();
     EXPECT_EQ(wc.wr_id, i);
-    EXPECT_EQ(wc.status, i < kRefused    ? IBV_WC_SUCCESS
-                         : i == kRefused ? IBV_WC_REM_ACCESS_ERR
-                                         : IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(wc.status, i < kRefusedPlace    ? IBV_WC_SUCCESS
+                         : i == kRefusedPlace ? IBV_WC_REM_ACCESS_ERR
+                                              : IBV_WC_WR_FLUSH_ERR);
   }
 }
 
 // do_without_refusal() leaves 'c' in our memory and 'd' in the target's.
 void RCRefusedListsTest::check_memory() {
   if (std::get<Refused>(GetParam()) == Refused::kPages)
-    there->protect(PROT_READ, kRefused * kSlot, kSlot);
+    there->protect(PROT_READ, kRefusedPlace * kSlot, kSlot);
   const bool writes = is_write(way());
   std::vector<char> expected(kSize, writes ? 'd' : 'c');
-  for (std::size_t i = 0; i < kRefused; ++i)
+  for (std::size_t i = 0; i < kRefusedPlace; ++i)
     std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(i * kSlot), way().length,
                 writes ? 'c' : 'd');
   EXPECT_EQ((writes ? there : here)->content(), expected);
@@ -91,16 +91,16 @@ void RCRefusedListsTest::check_memory() {
 TEST_P(RCRefusedListsTest, EndAtTheRefusedRequest) {
   do_without_refusal();
   prepare_requests();
-  refuse(requests_[kRefused]);
+  refuse(requests_[kRefusedPlace]);
   post_all();
   check_completions();
   check_memory();
 }
 
 // A GPU's memory has no protection of pages.
-std::vector<Case> all_cases() {
-  std::vector<Case> all;
-  for (const Way& way : kWays)
+std::vector<ListCase> all_list_cases() {
+  std::vector<ListCase> all;
+  for (const Way& way : kListWays)
     for (const Memory memory : {Memory::kPrivate, Memory::kOfAFile, Memory::kOfAGPU})
       for (const Refused refused : {Refused::kKey, Refused::kBounds, Refused::kPages})
         for (const Posted posted : {Posted::kTogether, Posted::kOneByOne})
@@ -109,7 +109,7 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-std::string name_of(const testing::TestParamInfo<Case>& test) {
+std::string name_of_list_case(const testing::TestParamInfo<ListCase>& test) {
   const auto& [way, memory, refused, posted] = test.param;
   const char* const where = memory == Memory::kPrivate   ? ""
                             : memory == Memory::kOfAFile ? "ToAFile"
@@ -121,7 +121,8 @@ std::string name_of(const testing::TestParamInfo<Case>& test) {
          (posted == Posted::kTogether ? "Together" : "OneByOne");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RCRefusedListsTest, testing::ValuesIn(all_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RCRefusedListsTest, testing::ValuesIn(all_list_cases()),
+                         name_of_list_case);
 
 }  // namespace
 }  // namespace verbena::test
