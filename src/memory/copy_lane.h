@@ -15,7 +15,7 @@ namespace verbena {
 
 // CopyMark: the message that a write belongs to, for the error report if the write fails.
 struct CopyMark {
-  u32 psn = 0;
+  u32 psn = 0;              // RC: of its packet. UC, UD, iWARP: the number of its receive, from 1
   bool is_receive = false;  // the memory of a receive; otherwise memory that the peer named:
   u32 key = 0;              // by this R_Key,
   u64 address = 0;          // the whole message

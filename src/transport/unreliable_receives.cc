@@ -45,14 +45,16 @@ bool UnreliableReceives::accepting() const {
 }
 
 bool UnreliableReceives::acquire() {
-  if (!holding_) holding_ = queue_.take(held_);
+  if (holding_) return true;
+  holding_ = queue_.take(held_);
+  if (holding_) ++taken_;
   return holding_;
 }
 
 bool UnreliableReceives::write(u64 offset, Bytes data) {
   CHECK(holding_);
   const PDId pd = srq_pd_.value_or(qp_.pd);
-  if (copies_ != nullptr) copies_->mark({.psn = 0, .is_receive = true});
+  if (copies_ != nullptr) copies_->mark({.psn = taken_, .is_receive = true});
   const MemoryFault fault = scatter(memory_, pd, held_.sg_list(), offset, data, copies_);
   if (fault == MemoryFault::kNone) return true;
   if (fault == MemoryFault::kLater) return false;
@@ -66,9 +68,12 @@ bool UnreliableReceives::write(u64 offset, Bytes data) {
   return false;
 }
 
-void UnreliableReceives::on_copy_failed() {
+void UnreliableReceives::on_copy_failed(const CopyMark& mark) {
   fault_ = {.refusal = Refusal::kReceiveMemory, .memory = MemoryFault::kGone};
-  ++counters_.resp_cqe_error;
+  if (holding_ && mark.psn == taken_)
+    fail(WQEStatus::kLocalProtection);
+  else
+    ++counters_.resp_cqe_error;
   halted_ = fatal_event_ = true;
 }
 

@@ -37,8 +37,9 @@ class UnreliableReceives {
   // Drops the current message; `srq_status` is the status of a class E completion.
   void abandon(WQEStatus srq_status);
 
-  // A copy to the memory of a receive has failed after it counted as done: a class A fault.
-  void on_copy_failed();
+  // A copy to the memory of a receive has failed after it counted as done: a class A fault. The
+  // receive completes in error if it is still held; otherwise its completion reports the error.
+  void on_copy_failed(const CopyMark& mark);
 
   // The held WQE completes in error. iWARP, where an error of a message ends the stream.
   void fail(WQEStatus status);
@@ -64,6 +65,7 @@ class UnreliableReceives {
   ResponderFault& fault_;
   Ring<CQE> cqes_{kCQEsPerPacket};
   bool holding_ = false;
+  u32 taken_ = 0;  // receives so far: the number of the held one
   ReceiveWQE held_;
   bool halted_ = false;  // after a class A fault, until on_state()
   bool fatal_event_ = false;

@@ -292,7 +292,7 @@ TerminateReason Responder::on_copy_failed(const CopyMark& mark) {
   if (!mark.is_receive)
     return refuse(Refusal::kRemoteMemory, MemoryFault::kGone, mark.key, mark.address,
                   mark.length_bytes, reason_of_write(MemoryFault::kGone));
-  receives_.on_copy_failed();
+  receives_.on_copy_failed(mark);
   return reason::kLocalCatastrophic;
 }
 

@@ -567,6 +567,7 @@ void RCResponder::on_copy_failed(const CopyMark& mark) {
   responses_.negative(psn, msn_, AETHKind::kNAK, static_cast<u8>(code));
   failed_ = fatal_pending_ = true;
   if (!mark.is_receive) event_ = EngineEvent::kAccessError;
+  if (mark.is_receive && fills_held_receive(psn)) fail_receive(WQEStatus::kLocalProtection);
 }
 
 // The completion of the message's receive reports the error.
@@ -576,11 +577,15 @@ void RCResponder::receive_error(const PacketView& packet, Refusal why) {
     fault_.refused = find_refused(memory_, receive_pd(), receive_.sg_list(), Access::kLocalWrite);
   const auto [status, code] = told_as(why);
   ++counters_.resp_cqe_error;
+  fail_receive(status);
+  nak_and_fail(code, std::nullopt);
+}
+
+void RCResponder::fail_receive(WQEStatus status) {
   CHECK(holds_receive_ && !cqe_);
   cqe_ = receive_cqe(receive_.wr_id, qp_, status);
   cqe_->srq = xrc_srq_;
   holds_receive_ = false;
-  nak_and_fail(code, std::nullopt);
 }
 
 void RCResponder::note_fault(const PacketView& packet, Refusal why) {

@@ -121,6 +121,11 @@ class RCResponder {
   void access_error(const PacketView& packet, MemoryFault why);
   void receive_error(const PacketView& packet, Refusal why);
   void note_fault(const PacketView& packet, Refusal why);
+  void fail_receive(WQEStatus status);
+  // Returns true if the packet is of the message that fills the held receive, and not the last.
+  [[nodiscard]] bool fills_held_receive(PSN psn) const {
+    return holds_receive_ && u64{psn.distance_to(expected_)} * mtu() <= offset_;
+  }
   void nak_and_fail(NAKCode code, std::optional<EngineEvent> event);
 
   // response_builder.cc

@@ -284,6 +284,33 @@ TEST(RCResponderTest, ABadReceiveSGEIsALocalProtectionError) {
   EXPECT_EQ(outcomes(pair.b.receive_cqes), (Outcomes{{1, WQEStatus::kLocalProtection}}));
 }
 
+// Copies to far memory end late.
+TEST(RCResponderTest, AFailedCopyFailsTheReceiveThatIsStillFilled) {
+  Responses pair;
+  pair.receive(1, kFar, 4096);
+  pair.receive(2, kFar, 64);
+  pair.deliver(pair.b, pair.request(Op::kSendFirst, pair.psn(), 1024));
+  pair.deliver(pair.b, pair.request(Op::kSendMiddle, pair.psn(1), 1024));
+  pair.b.engine.on_receive_copy_failed({.psn = pair.psn(), .is_receive = true});
+  pair.drain(pair.b);
+  EXPECT_TRUE(pair.take_all(pair.b).at(0).is_nak(NAKCode::kRemoteOperationalError));
+  EXPECT_EQ(outcomes(pair.b.receive_cqes),
+            (Outcomes{{1, WQEStatus::kLocalProtection}, {2, WQEStatus::kFlushed}}));
+}
+
+// The device fails the completion of the earlier message, which it still holds.
+TEST(RCResponderTest, AFailedCopyOfAnEarlierMessageFlushesTheReceiveThatIsStillFilled) {
+  Responses pair;
+  pair.receive(1, kFar, 64);
+  pair.receive(2, kFar, 4096);
+  pair.deliver(pair.b, pair.request(Op::kSendOnly, pair.psn(), 8));
+  pair.deliver(pair.b, pair.request(Op::kSendFirst, pair.psn(1), 1024));
+  pair.b.engine.on_receive_copy_failed({.psn = pair.psn(), .is_receive = true});
+  pair.drain(pair.b);
+  EXPECT_EQ(outcomes(pair.b.receive_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kFlushed}}));
+}
+
 TEST(RCResponderTest, ReceiveCompletionsTellOpLengthImmediateAndSolicited) {
   Responses pair;
   pair.receive(1, kFar, 64);

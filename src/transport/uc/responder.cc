@@ -134,7 +134,7 @@ bool UCResponder::open_write(const RETH& reth) {
 
 // Nobody is told that a WRITE has failed. IBTA 9.8.2.2.3
 void UCResponder::on_copy_failed(const CopyMark& mark) {
-  if (mark.is_receive) return receives_.on_copy_failed();
+  if (mark.is_receive) return receives_.on_copy_failed(mark);
   ++counters_.resp_remote_access_errors;
 }
 

@@ -381,6 +381,30 @@ TEST_F(UCResponderTest, ReceiveThatCannotBeWrittenIsFatal) {
   EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kFlushed}}));
 }
 
+// Copies to far memory end late. Receives are numbered from 1.
+TEST_F(UCResponderTest, AFailedCopyFailsTheReceiveThatIsStillFilled) {
+  post_receive(1, 64);
+  post_receive(2, 1024);
+  to_.deliver(send(8));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
+  to_.deliver(send(700)[0]);
+  to_.engine->on_receive_copy_failed({.psn = 2, .is_receive = true});
+  EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kLocalProtection}}));
+  EXPECT_EQ(to_.events(), Events{EngineEvent::kFatal});
+}
+
+TEST_F(UCResponderTest, AFailedCopyOfAnEarlierMessageFlushesTheReceiveThatIsStillFilled) {
+  post_receive(1, 64);
+  post_receive(2, 1024);
+  to_.deliver(send(8));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
+  to_.deliver(send(700)[0]);
+  to_.engine->on_receive_copy_failed({.psn = 1, .is_receive = true});
+  EXPECT_EQ(received(), test::Outcomes{});
+  to_.to(QPState::kError);
+  EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kFlushed}}));
+}
+
 TEST_F(UCResponderTest, PacketsOfOtherServicesAreDropped) {
   post_receive(1, 256);
   const test::PacketBytes packet = send(10)[0];

@@ -20,7 +20,7 @@ class UDResponder {
   void on_state(QPState from) { receives_.on_state(from); }
   void on_packet(const PacketView& packet, const RxContext& context);
   void give_back_receives() { receives_.give_back(); }
-  void on_copy_failed(const CopyMark&) { receives_.on_copy_failed(); }
+  void on_copy_failed(const CopyMark& mark) { receives_.on_copy_failed(mark); }
   [[nodiscard]] bool poll_cqe(CQE& out) { return receives_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() { return receives_.poll_event(); }
 
