@@ -85,7 +85,7 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
   const bool overtakes = udp_size > burst.segment_size;
   const u32 left = frame.packets - done;
   const u32 packets = left == 1 ? 1 : std::min(left, packets_for(burst, room, frame, udp_size));
-  if (!(overtakes ? overtake(burst, room, frame, done)
+  if (!(overtakes ? overtake(burst, room, frame, done, around)
                   : follow(burst, room, frame, done, packets, around))) {
     if (burst_count_ != bursts_before) take_back_last();
     return Append::kGone;
@@ -94,7 +94,7 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
   burst.iovs = std::span(room.iovs).first(room.iov_count);
   burst.closed = udp_size != burst.segment_size;
   burst.is_encapsulated = around != nullptr;
-  burst.yields = burst.segments == 0 && around == nullptr && frame.urgency == Urgency::kWithReply;
+  burst.yields = burst.segments == 0 && frame.urgency == Urgency::kWithReply;
   if (burst.yields) burst.first_icrc_flip = frame.icrc_flip;
   burst.segment_size = std::max(burst.segment_size, udp_size);
   burst.bytes += packets * udp_size;
@@ -120,21 +120,19 @@ bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& f
   return false;
 }
 
-bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame& frame,
-                              u32 packet) {
+bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet,
+                              Encapsulation* around) {
   const iovec overtaken = room.iovs[0];
   const u32 staged_before = room.staged;
   room.iov_count = 0;
-  if (!touch([&] { write_segment(burst, 0, room, frame, packet, nullptr); })) {
+  if (!touch([&] { write_segment(burst, 0, room, frame, packet, around); })) {
     room.iovs[0] = overtaken;
     room.iov_count = 1;
     room.staged = staged_before;
     return false;
   }
   const std::span<u8> segment(static_cast<u8*>(overtaken.iov_base), overtaken.iov_len);
-  const std::span<const u8> transport = segment.first(segment.size() - kICRCSize);
-  store_icrc(icrc_of(flow_, envelope_of(burst, 1), transport) ^ burst.first_icrc_flip,
-             segment.last<kICRCSize>());
+  if (around == nullptr) make_icrc_of_second(burst, segment);
   const std::span<u8> behind = std::span(room.staging).subspan(room.staged);
   if (segment.size() > std::min<std::size_t>(kShort, behind.size())) {
     refer(room, segment);
@@ -143,6 +141,13 @@ bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame&
   std::ranges::copy(segment, behind.begin());
   stage(room, behind.first(segment.size()));
   return true;
+}
+
+// The place in the burst changes the ICRC, except that of an encapsulated packet.
+void BurstAssembler::make_icrc_of_second(const Burst& burst, std::span<u8> segment) {
+  const std::span<const u8> transport = segment.first(segment.size() - kICRCSize);
+  store_icrc(icrc_of(flow_, envelope_of(burst, 1), transport) ^ burst.first_icrc_flip,
+             segment.last<kICRCSize>());
 }
 
 // The burst that the frame may join: only the newest of its path, which keeps it in order.

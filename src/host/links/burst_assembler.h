@@ -86,7 +86,9 @@ class BurstAssembler {
   void take_back_last();
   bool follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from, u32 packets,
               Encapsulation* around);
-  bool overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet);
+  bool overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet,
+                Encapsulation* around);
+  void make_icrc_of_second(const Burst& burst, std::span<u8> segment);
   void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame,
                      u32 packet, Encapsulation* around);
   void stage(Room& room, std::span<const u8> bytes);

@@ -7,6 +7,7 @@
 
 #include "base/prng.h"
 #include "device/testing.h"
+#include "host/links/vxlan_stage.h"
 
 namespace verbena::host {
 namespace {
@@ -32,9 +33,10 @@ struct BurstAssemblerTest : ::testing::Test {
     frame.headers_size = static_cast<u8>(headers.size());
     return frame;
   }
-  void append(const EgressFrame& frame) {
+  void append(const EgressFrame& frame, Encapsulation* around = nullptr) {
     u32 done = 0;
-    ASSERT_EQ(assembler.append(frame, nullptr, kMaxSegment, done), BurstAssembler::Append::kAdded);
+    ASSERT_EQ(assembler.append(frame, nullptr, kMaxSegment, done, around),
+              BurstAssembler::Append::kAdded);
     ASSERT_EQ(done, frame.packets);
   }
   static std::vector<u8> bytes_of(const Burst& burst) {
@@ -132,6 +134,33 @@ TEST_F(BurstAssemblerTest, ARequestOvertakesAnAcknowledgement) {
   ASSERT_EQ(assembler.bursts().size(), 1u);
   EXPECT_EQ(assembler.bursts()[0].iovs.size(), 1u);
   EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(std::array{request, ack}));
+}
+
+// Encapsulated packets do not depend on their place: the packet that is overtaken stays as it is.
+TEST_F(BurstAssemblerTest, AnEncapsulatedRequestOvertakesAnAcknowledgement) {
+  for (const bool is_ipv4 : {true, false}) {
+    VXLANStage stage(5001);
+    EgressFrame ack = frame_of({}, Urgency::kWithReply);
+    EgressFrame request = frame_of(std::array<u32, 1>{64});
+    if (!is_ipv4) {
+      ack.source = request.source = *GID::parse("fd00::1");
+      ack.destination = request.destination = *GID::parse("fd00::2");
+    }
+    std::vector<u8> each[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+      append(i == 0 ? request : ack, stage.sender_for(ack));
+      each[i] = bytes_of(assembler.bursts()[0]);
+      assembler.clear();
+    }
+    append(ack, stage.sender_for(ack));
+    append(request, stage.sender_for(request));
+    ASSERT_EQ(assembler.bursts().size(), 1u);
+    EXPECT_EQ(assembler.bursts()[0].segment_size, each[0].size());
+    EXPECT_EQ(assembler.bursts()[0].segments, 2u);
+    each[0].insert(each[0].end(), each[1].begin(), each[1].end());
+    EXPECT_EQ(bytes_of(assembler.bursts()[0]), each[0]);
+    assembler.clear();
+  }
 }
 
 TEST_F(BurstAssemblerTest, AWrongICRCStaysWrongWhereARequestOvertakes) {

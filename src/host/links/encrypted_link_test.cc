@@ -119,6 +119,29 @@ TEST_F(EncryptedLinkTest, FramesArriveWholeAndInOrder) {
   EXPECT_EQ(one->counters().keys_agreed, 1u);
 }
 
+// One datagram call for both, and one at the receiver. The IV of the second is the older one.
+TEST_F(EncryptedLinkTest, ARequestAndAnAcknowledgementBeforeItShareADatagram) {
+  const auto one = open(a_, settings(), 1), other = open(b_, settings(), 2);
+  const std::vector<u8> payload(64, 3);
+  const u32 qpn = qpn_at(*other);
+  one->append(encrypted_frame(from_, to_, qpn, 1, payload));
+  ASSERT_EQ(exchange(*one, *other, 1).size(), 1u);
+  const u64 sent_before = one->counters().sent_bursts;
+  const u64 received_before = other->counters().received_datagrams;
+  EgressFrame acknowledgement = encrypted_frame(from_, to_, qpn, 2, {});
+  acknowledgement.urgency = Urgency::kWithReply;
+  one->append(acknowledgement);
+  one->append(encrypted_frame(from_, to_, qpn, 3, payload));
+  one->flush();
+  const std::vector<Got> got = exchange(*one, *other, 2);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(BTH::decode(got[0].transport)->psn, PSN{3});
+  EXPECT_EQ(BTH::decode(got[1].transport)->psn, PSN{2});
+  EXPECT_EQ(one->counters().sent_bursts, sent_before + 1);
+  EXPECT_EQ(other->counters().received_datagrams, received_before + 1);
+  EXPECT_EQ(other->counters().refused_replay, 0u);
+}
+
 TEST_F(EncryptedLinkTest, BothCiphersAndCryptOffsets) {
   for (const PSPVersion version : {PSPVersion::kAES128GCM, PSPVersion::kAES256GCM})
     for (const u8 offset : {u8{0}, u8{5}, u8{63}}) {
