@@ -35,6 +35,13 @@ Expected<Descriptor> make_ring_memory() {
   return memory;
 }
 
+// Lets a request go with the acknowledgement before it in one datagram call, as in-process.
+Urgency urgency_of(std::span<const u8> transport) {
+  constexpr Opcode kAcknowledgement{Service::kRC, Op::kAcknowledge};
+  const std::optional<BTH> bth = BTH::decode(transport);
+  return bth && bth->opcode == kAcknowledgement ? Urgency::kWithReply : Urgency::kNow;
+}
+
 // Adds the packets that a link refused before the NIC saw them.
 void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
   sum.refused_unencrypted += of_link.refused_unencrypted;
@@ -232,6 +239,7 @@ u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& re
   frame.udp_source_port = record.header.udp_source_port;
   frame.traffic_class = record.header.traffic_class;
   frame.hop_limit = record.header.hop_limit;
+  frame.urgency = urgency_of(transport);
   frame.headers_size = BTH::kSize;
   std::ranges::copy(transport.first(BTH::kSize), frame.headers.begin());
   frame.payload.add(transport.subspan(BTH::kSize));

@@ -277,6 +277,7 @@ bool NICServer::receive(Look look, Time now) {
 
 // Guaranteed rates go first. Then a priority is served only when no higher one could send.
 bool NICServer::transmit(Time now) {
+  if (!has_work()) return false;
   bool any = serve_round(now, Round::kGuaranteed);
   for (u32 priority = kMaxNICPriority + 1; priority-- > 0;) {
     const auto round = static_cast<Round>(priority);
@@ -284,6 +285,14 @@ bool NICServer::transmit(Time now) {
     if (is_pending(now, round)) break;
   }
   return any;
+}
+
+// Returns false if no program has anything to send. Then no function keeps a share.
+bool NICServer::has_work() {
+  if (std::ranges::any_of(functions_, [](NICFunction& function) { return function.has_more(); }))
+    return true;
+  for (NICFunction& function : functions_) function.deficit = 0;
+  return false;
 }
 
 bool NICServer::is_served(NICFunction& function, Time now, Round round) const {

@@ -50,6 +50,7 @@ class NICServer final : private NICVLANs {
   void drop_the_gone();
   [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
   bool transmit(Time now);
+  [[nodiscard]] bool has_work();
   // The functions that a round serves: those below their guaranteed rate, or those of a priority.
   enum class Round : u32 { kOfFirstPriority = 0, kGuaranteed = kMaxNICPriority + 1 };
   static constexpr std::size_t kRounds = kMaxNICPriority + 2;

@@ -15,6 +15,7 @@
 
 #include "host/os/clock.h"
 #include "host/sharing/qpn_slot.h"
+#include "wire/ib/aeth.h"
 #include "wire/ib/deth.h"
 
 namespace verbena::host {
@@ -61,12 +62,15 @@ class NICServerTest : public testing::Test {
           reader(rings().to_program) {}
     NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment.rings.data()); }
     u32 qpn() const { return first_qpn_of(attachment.attached.slot).value; }
-    void send(const FrameRing::Addresses& addresses, std::span<const u8> packet) {
+    void add(const FrameRing::Addresses& addresses, std::span<const u8> packet) {
       u8* const out = writer.add(addresses, static_cast<u32>(packet.size() + kICRCSize));
       ASSERT_NE(out, nullptr);
       writer.last().hop_limit = 64;
       writer.last().udp_source_port = 0xc000;
       std::copy(packet.begin(), packet.end(), out);
+    }
+    void send(const FrameRing::Addresses& addresses, std::span<const u8> packet) {
+      add(addresses, packet);
       (void)writer.publish();
       ring_doorbell(attachment.doorbell_of_nic.get());
     }
@@ -121,6 +125,26 @@ TEST_F(NICServerTest, FramesPassFromTenantToTenant) {
   EXPECT_EQ(record.body.size(), BTH::kSize + kICRCSize);
   EXPECT_EQ(counter("red", "sent_packets", 1), 1u);
   EXPECT_EQ(counter("blue", "received_packets", 1), 1u);
+}
+
+// The longer packet first: so both are one datagram call.
+TEST_F(NICServerTest, ARequestOvertakesAnAcknowledgement) {
+  start();
+  const auto red = attach(), blue = attach();
+  std::vector<u8> acknowledgement(BTH::kSize + AETH::kSize);
+  BTH{.opcode = {Service::kRC, Op::kAcknowledge},
+      .p_key = PKey{0x8001},
+      .dest_qp = QPN{blue->qpn()}}
+      .encode(std::span(acknowledgement).first<BTH::kSize>());
+  std::vector<u8> request = packet_to(blue->qpn(), 0x8001);
+  request.resize(BTH::kSize + 64);
+  red->add({red->address, blue->address}, acknowledgement);
+  red->send({red->address, blue->address}, request);
+  for (const Op op : {Op::kSendOnly, Op::kAcknowledge}) {
+    FrameRingReader::Record record;
+    ASSERT_TRUE(receives(*blue, record));
+    EXPECT_EQ(BTH::decode(record.body)->opcode.op, op);
+  }
 }
 
 TEST_F(NICServerTest, ForgedSource) {

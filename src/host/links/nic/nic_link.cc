@@ -15,6 +15,24 @@ namespace {
 
 constexpr u32 kLooksBetweenDeaths = 4096;  // in vain, before the socket is asked for its end
 
+// BTH .. ICRC, which the NIC fills in. The payload is the application's memory: call this inside
+// touch().
+void write_transport(const EgressFrame& frame, u32 packet, std::span<u8> out) {
+  u8* end = out.data();
+  std::memcpy(end, frame.headers.data(), frame.headers_size);
+  if (packet != 0) EgressFrame::make_headers_of(packet, end);
+  end += frame.headers_size;
+  const auto add = [&end](Bytes part) {
+    std::memcpy(end, part.data(), part.size());
+    end += part.size();
+  };
+  if (frame.packets != 1)
+    add(frame.payload_of(packet));
+  else
+    for (const Bytes part : frame.payload.list()) add(part);
+  std::memset(end, 0, frame.pad_count + kICRCSize);
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<NICLink>> NICLink::open(const std::string& path,
@@ -45,40 +63,35 @@ Expected<void> NICLink::attach(u32 wanted_slot) {
 }
 
 void NICLink::append(const EgressFrame& frame) {
-  for (u32 i = 0; i < frame.packets; ++i) append_one(frame.frame_of(i));
+  for (u32 packet = 0; packet < frame.packets; ++packet)
+    ++(append_packet(frame, packet) ? counters_.sent_frames : counters_.send_dropped);
+  may_wait_ = may_wait_ && frame.urgency != Urgency::kNow && waiting_ < kMaxWaiting;
+  if (waiting_bytes_ >= kEnoughBytes) flush();
 }
 
-void NICLink::append_one(const EgressFrame& frame) {
+// `packet`: of a train. Returns false if the ring is full or the payload is gone.
+bool NICLink::append_packet(const EgressFrame& frame, u32 packet) {
   const std::size_t size = frame.transport_size() + kICRCSize;
-  u8* out = is_alive_ && size <= FrameRing::kMaxBody
-                ? writer_->add({frame.source, frame.destination}, static_cast<u32>(size))
-                : nullptr;
-  if (out == nullptr) {
-    ++counters_.send_dropped;
-    return;
-  }
+  u8* const out = is_alive_ && size <= FrameRing::kMaxBody
+                      ? writer_->add({frame.source, frame.destination}, static_cast<u32>(size))
+                      : nullptr;
+  if (out == nullptr) return false;
   FrameRing::Header& header = writer_->last();
   header.udp_source_port = frame.udp_source_port;
   header.traffic_class = frame.traffic_class;
   header.hop_limit = frame.hop_limit;
-  const bool is_there = touch([&] {
-    std::memcpy(out, frame.headers.data(), frame.headers_size);
-    out += frame.headers_size;
-    for (const Bytes part : frame.payload.list()) {
-      std::memcpy(out, part.data(), part.size());
-      out += part.size();
-    }
-    std::memset(out, 0, frame.pad_count + kICRCSize);
-  });
-  if (!is_there) {
+  if (!touch([&] { write_transport(frame, packet, {out, size}); })) {
     writer_->take_back();
-    ++counters_.send_dropped;
-    return;
+    return false;
   }
-  ++counters_.sent_frames;
+  ++waiting_;
+  waiting_bytes_ += static_cast<u32>(size);
+  return true;
 }
 
 void NICLink::flush() {
+  may_wait_ = true;
+  waiting_ = waiting_bytes_ = 0;
   if (!is_alive_ || !writer_->publish() || writer_->is_watched()) return;
   ring_doorbell(attachment_.doorbell_of_nic.get());
 }

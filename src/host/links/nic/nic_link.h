@@ -28,7 +28,9 @@ class NICLink final : public Link {
   [[nodiscard]] bool take_return() { return std::exchange(has_returned_, false); }
 
   void append(const EgressFrame& frame) override;
+  [[nodiscard]] Trains takes() const override { return Trains::kYes; }
   void flush() override;
+  [[nodiscard]] bool may_wait() const override { return may_wait_; }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return next_retry_; }
@@ -45,7 +47,9 @@ class NICLink final : public Link {
       : path_(std::move(path)), function_(std::move(function)) {}
   [[nodiscard]] Expected<void> attach(u32 wanted_slot);
   [[nodiscard]] NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment_.rings.data()); }
-  void append_one(const EgressFrame& frame);
+  static constexpr u32 kMaxWaiting = 64;          // packets, as many as a link's burst takes
+  static constexpr u32 kEnoughBytes = 32u << 10;  // so that the NIC sends while this side copies
+  bool append_packet(const EgressFrame& frame, u32 packet);
   void notice_death();
   void try_to_return(Time now);
 
@@ -57,6 +61,8 @@ class NICLink final : public Link {
   std::array<int, 1> descriptors_{-1};
   FrameRingReader::Record record_;
   Time next_retry_ = Time::never();
+  u32 waiting_ = 0, waiting_bytes_ = 0;  // packets that are not published
+  bool may_wait_ = true;
   u32 looks_ = 0;
   bool is_alive_ = false, has_left_ = false, has_died_ = false, has_returned_ = false;
   LinkCounters counters_;
