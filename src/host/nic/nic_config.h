@@ -35,6 +35,9 @@ struct NICFunctionConfig {
   [[nodiscard]] bool is_same_function(const NICFunctionConfig& other) const {
     return name == other.name && address == other.address && vni == other.vni && vlan == other.vlan;
   }
+  [[nodiscard]] bool has_tenants_of(const NICFunctionConfig& other) const {
+    return user == other.user && group == other.group;
+  }
   friend bool operator==(const NICFunctionConfig&, const NICFunctionConfig&) = default;
 };
 

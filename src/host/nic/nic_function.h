@@ -86,6 +86,7 @@ class NICFunction {
   void note_broken_ring() { ++counters_.broken_rings; }
   // Passes received packets to the programs. Returns false if there were none.
   bool receive(Look look, Time now);
+  [[nodiscard]] std::vector<GID> addresses() const { return address_.all(); }
   [[nodiscard]] bool has_address(const GID& address) const;
   // Gives a program what another function of this NIC and VLAN sends. It has no ICRC.
   void receive_here(const IngressFrame& frame, Time now);

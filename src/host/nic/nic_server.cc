@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "host/os/clock.h"
@@ -39,6 +40,28 @@ bool is_socket_file(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
+// A function of a configuration, and its addresses.
+struct FunctionPlace {
+  const NICFunctionConfig* config;
+  std::vector<GID> addresses;
+};
+
+// Refuses an address of two functions with different tenants, as each could send in the other's
+// name.
+Expected<void> check_tenants(const std::vector<FunctionPlace>& places) {
+  std::map<std::array<u8, 16>, const NICFunctionConfig*> owners;
+  for (const auto& [config, addresses] : places)
+    for (const GID& address : addresses) {
+      const NICFunctionConfig& owner = *owners.emplace(address.bytes, config).first->second;
+      if (owner.has_tenants_of(*config)) continue;
+      return failure(EINVAL, "functions " + owner.name + " and " + config->name +
+                                 " have the address " + address.to_string() +
+                                 " and different users or groups: each could send in the other's "
+                                 "name");
+    }
+  return {};
+}
+
 bool is_readable(int fd) {
   pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) > 0;
@@ -59,6 +82,11 @@ Expected<std::unique_ptr<NICServer>> NICServer::open(const NICConfig& config) {
     if (!function) return tl::unexpected(function.error());
     server->functions_.push_back(std::move(*function));
   }
+  std::vector<FunctionPlace> places;
+  for (const NICFunction& function : server->functions_)
+    places.push_back({&function.config(), function.addresses()});
+  if (Expected<void> checked = check_tenants(places); !checked)
+    return tl::unexpected(checked.error());
   if (Expected<void> listens = server->listen(); !listens) return tl::unexpected(listens.error());
   return server;
 }
@@ -216,13 +244,20 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
   if (config.encryption != config_.encryption)
     return failure(EINVAL, "encryption: it stays as it is");
   std::vector<NICFunction> functions;
+  std::vector<FunctionPlace> places;
   for (const NICFunctionConfig& wanted : config.functions) {
-    const auto same = [&](const NICFunction& f) { return f.config().is_same_function(wanted); };
-    if (std::ranges::any_of(functions_, same)) continue;
+    const auto same = std::ranges::find_if(
+        functions_, [&](const NICFunction& f) { return f.config().is_same_function(wanted); });
+    if (same != functions_.end()) {
+      places.push_back({&wanted, same->addresses()});
+      continue;
+    }
     Expected<NICFunction> opened = NICFunction::open(wanted);
     if (!opened) return tl::unexpected(opened.error());
+    places.push_back({&wanted, opened->addresses()});
     functions.push_back(std::move(*opened));
   }
+  if (Expected<void> checked = check_tenants(places); !checked) return checked;
   for (NICFunction& function : functions_) {
     const auto wanted =
         std::ranges::find_if(config.functions, [&](const NICFunctionConfig& candidate) {

@@ -340,6 +340,22 @@ TEST_F(NICServerTest, ReconfiguredWhileProgramsStay) {
   EXPECT_EQ(counter("red", "sent_refused_p_key", 1), 1u);
 }
 
+// An address belongs to one tenant: another one's packets would have its source address, too.
+TEST_F(NICServerTest, AnAddressOfTwoTenantsIsRefused) {
+  config_.functions[1].address = config_.functions[0].address;
+  start();  // functions of one tenant
+  config_.functions[1].user = ::geteuid() + 1;
+  wants_reload_ = true;
+  while (wants_reload_) sleep_for(ms(1));
+  ASSERT_FALSE(reloaded_.has_value());
+  EXPECT_NE(reloaded_.error().message.find("functions red and blue have the address"),
+            std::string::npos);
+  stop();
+  const auto opened = NICServer::open(config_);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().error, EINVAL);
+}
+
 // Tenants that send as much as the NIC takes.
 class NICSharesTest : public NICServerTest {
  protected:
