@@ -18,30 +18,29 @@ class LateGate {
     const std::lock_guard lock(mutex_);
     if (inside_ == 0)
       open();
-    else if (gates_.withdrawals() != withdrawals_)
+    else if (gates_.withdrawals() != entry_.withdrawals)
       return false;
     ++inside_;
     return true;
   }
-  // A peer that was not patient has closed the gate already.
   void leave() {
     const std::lock_guard lock(mutex_);
-    if (--inside_ == 0 && AccessGates::is_open(gates_.look(gate_))) gates_.pass_out(gate_);
+    if (--inside_ == 0) gates_.pass_out(gate_, entry_.look);
   }
 
  private:
   // A process that had our slot before may have ended inside.
   void open() {
     gates_.come();
-    if (AccessGates::is_open(gates_.look(gate_))) gates_.shut(gate_);
-    withdrawals_ = gates_.pass_in(gate_);
+    gates_.shut(gate_);
+    entry_ = gates_.pass_in(gate_);
   }
 
   AccessGates& gates_;
   const u32 gate_;
   std::mutex mutex_;
   u32 inside_ = 0;
-  u64 withdrawals_ = 0;  // of the peer, when the gate was opened
+  AccessGates::Entry entry_{};  // of the first inside
 };
 
 }  // namespace verbena::host

@@ -131,7 +131,8 @@ void LocalPath::wait_for_gate(AccessGates& gates, u32 slot, u32 look) {
       ::sched_yield();
       continue;
     }
-    if (!ProcessChannel::is_alive(slot) || waited >= kPatience) return gates.shut(slot);
+    if (!ProcessChannel::is_alive(slot) || waited >= kPatience)
+      return gates.pass_out(slot, look);  // in its place
     sleep_for(kPeerLookInterval);
   }
 }

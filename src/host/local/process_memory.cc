@@ -100,16 +100,18 @@ void read_from(const u8* from, u64 length, PieceWalk& to) {
 // Passage: while it exists, the keys that are found in the tables stay valid.
 class ProcessMemory::Passage {
  public:
-  explicit Passage(ProcessMemory& to) : gates_(to.segment_.shared().gates), gate_(to.own_slot_) {
-    if (gates_.pass_in(gate_) != to.withdrawals_) to.drop_withdrawn();
+  explicit Passage(ProcessMemory& to)
+      : gates_(to.segment_.shared().gates), gate_(to.own_slot_), entry_(gates_.pass_in(gate_)) {
+    if (entry_.withdrawals != to.withdrawals_) to.drop_withdrawn();
   }
-  ~Passage() { gates_.pass_out(gate_); }
+  ~Passage() { gates_.pass_out(gate_, entry_.look); }
   Passage(const Passage&) = delete;
   Passage& operator=(const Passage&) = delete;
 
  private:
   AccessGates& gates_;
-  u32 gate_;
+  const u32 gate_;
+  const AccessGates::Entry entry_;
 };
 
 // Where the ranges of a call are.

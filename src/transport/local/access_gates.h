@@ -18,15 +18,22 @@ class AccessGates {
 
   // --- the peer's side: one access at a time through a gate. To be called once before the first:
   void come() { has_visitors_.store(1, std::memory_order_seq_cst); }
-  // Enters. Returns how often something has been withdrawn up to now.
-  u64 pass_in(u32 gate) {
+  struct Entry {
+    u32 look;         // of the open gate, for pass_out()
+    u64 withdrawals;  // how often something had been withdrawn
+  };
+  Entry pass_in(u32 gate) {
     // Sequentially consistent: either the owner sees the gate open, or the peer sees the
     // withdrawal.
-    gates_[gate].fetch_add(1, std::memory_order_seq_cst);
-    return withdrawals_.load(std::memory_order_seq_cst);
+    const u32 look = gates_[gate].fetch_add(1, std::memory_order_seq_cst) + 1;
+    return {look, withdrawals_.load(std::memory_order_seq_cst)};
   }
   [[nodiscard]] u64 withdrawals() const { return withdrawals_.load(std::memory_order_seq_cst); }
-  void pass_out(u32 gate) { gates_[gate].fetch_add(1, std::memory_order_release); }
+  // Leaves the gate that pass_in() opened. An owner that did not wait may have shut it already.
+  void pass_out(u32 gate, u32 look) {
+    gates_[gate].compare_exchange_strong(look, look + 1, std::memory_order_release,
+                                         std::memory_order_relaxed);
+  }
 
   // --- the owner's side
   // Peers that enter after this call do not see what was withdrawn before it.
@@ -37,8 +44,10 @@ class AccessGates {
   }
   [[nodiscard]] u32 look(u32 gate) const { return gates_[gate].load(std::memory_order_seq_cst); }
   [[nodiscard]] static bool is_open(u32 look) { return look % 2 != 0; }
-  // For a gate whose peer has ended inside.
-  void shut(u32 gate) { gates_[gate].store(0, std::memory_order_relaxed); }
+  // For a gate whose peer has ended inside, or is stopped there and may still leave.
+  void shut(u32 gate) {
+    if (const u32 seen = look(gate); is_open(seen)) pass_out(gate, seen);
+  }
 
  private:
   alignas(64) std::atomic<u64> withdrawals_;
