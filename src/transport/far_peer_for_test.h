@@ -53,17 +53,18 @@ class FarPeer final : public PeerMemory, public PeerMemoryFinder {
     ++host_reads;
     return false;
   }
-  bool admit(const QPAttributes&, Access need, std::span<const PeerRange> ranges,
-             std::span<PeerPlace> out) override {
+  Admission admit(const QPAttributes&, Access need, std::span<const PeerRange> ranges,
+                  std::span<PeerPlace> out) override {
     ++asked;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const PeerRange& range = ranges[i];
       const Resolved at =
           table_->remote(kFarPD, qpn_, range.r_key, range.address, range.length_bytes, need);
-      if (refuses || !at || is_here(at.data)) return false;
+      if (refuses || !at) return Admission::kRefused;
+      if (is_here(at.data)) return Admission::kOtherMemory;
       out[i] = {region, table_->far().find(at.data).offset, hold};
     }
-    return true;
+    return Admission::kAdmitted;
   }
   void on_copied(const QPAttributes&, const LocalWork& work) override {
     writes += work.writes;

@@ -5,6 +5,8 @@
 namespace verbena {
 namespace {
 
+constexpr u32 kMaxRefusals = 6;  // that lengthen the pause: to 64 requests
+
 // Begins a job for each part that is one piece here and in one range there.
 void begin_jobs(const PeerCopy& copy, std::span<const PeerPlace> places,
                 const ProtectionTable& memory, CopyLane& lane) {
@@ -39,13 +41,20 @@ bool LateCopy::is_for(const ProtectionTable& memory, PDId pd, const SendWQE& wqe
   return false;
 }
 
-bool LateCopy::begin(const PeerCopy& copy, PeerMemory& peer, const QPAttributes& qp,
+bool LateCopy::begin(const PeerCopy& copy, u64 first, PeerMemory& peer, const QPAttributes& qp,
                      const ProtectionTable& memory, CopyLane& lane) {
-  if (lane.failure() || !memory.copies().has_room(&lane, copy.piece_count + copy.range_count))
-    return false;
   std::array<PeerPlace, PeerMemory::kMaxRanges> places;
   const Access need = copy.op == SendOp::kRDMAWrite ? Access::kRemoteWrite : Access::kRemoteRead;
-  if (!peer.admit(qp, need, std::span(copy.ranges.data(), copy.range_count), places)) return false;
+  const bool has_room =
+      !lane.failure() && memory.copies().has_room(&lane, copy.piece_count + copy.range_count);
+  const Admission admission =
+      has_room ? peer.admit(qp, need, std::span(copy.ranges.data(), copy.range_count), places)
+               : Admission::kRefused;
+  switch (admission) {
+    case Admission::kAdmitted: break;
+    case Admission::kRefused: pause_from(first); return false;
+    case Admission::kOtherMemory: not_before_ = first + 1; return false;
+  }
   counts_ = copy;
   before_ = lane.begun();
   begin_jobs(copy, places, memory, lane);
@@ -57,7 +66,13 @@ bool LateCopy::begin(const PeerCopy& copy, PeerMemory& peer, const QPAttributes&
 LateCopy::Result LateCopy::look(const CopyLane& lane) {
   if (!lane.has_ended(last_)) return Result::kRunning;
   has_begun_ = false;
-  return lane.has_refused_since(before_) ? Result::kRefused : Result::kDone;
+  if (lane.has_refused_since(before_)) return Result::kRefused;
+  refusals_ = 0;
+  return Result::kDone;
+}
+
+void LateCopy::pause_from(u64 request) {
+  not_before_ = request + (u64{1} << std::min(refusals_++, kMaxRefusals));
 }
 
 LocalWork LateCopy::work() const {

@@ -24,6 +24,12 @@ struct PeerRange {  // one message, or a part of it
   bool ends_message = true;
 };
 
+enum class Admission : u8 {
+  kAdmitted,
+  kRefused,      // some ranges cannot be reached
+  kOtherMemory,  // some ranges are not in far memory
+};
+
 class PeerMemory {
  public:
   static constexpr u32 kMaxRanges = 64;  // in one call
@@ -43,10 +49,10 @@ class PeerMemory {
   // --- far memory of both ends: the requester copies between it and the places itself
   // (transport/late_copy.h).
   // Finds the ranges, all in the peer's far memory. The QP's peer must accept each at this moment,
-  // and its keys stay valid as long as the places exist. Returns false if some cannot be reached.
-  [[nodiscard]] virtual bool admit(const QPAttributes&, Access, std::span<const PeerRange>,
-                                   std::span<PeerPlace>) {
-    return false;
+  // and its keys stay valid as long as the places exist.
+  [[nodiscard]] virtual Admission admit(const QPAttributes&, Access, std::span<const PeerRange>,
+                                        std::span<PeerPlace>) {
+    return Admission::kRefused;
   }
   // Such copies have ended well: the peer counts them.
   virtual void on_copied(const QPAttributes&, const LocalWork&) {}

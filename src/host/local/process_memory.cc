@@ -277,19 +277,25 @@ class ProcessMemory::Hold {
   const std::shared_ptr<ProcessMemory> of_;
 };
 
-bool ProcessMemory::admit(const QPAttributes& qp, Access need, std::span<const PeerRange> ranges,
-                          std::span<PeerPlace> out) {
-  if (!enabled_.load(std::memory_order_relaxed) || !is_alive() || !late_gate_.enter()) return false;
+Admission ProcessMemory::admit(const QPAttributes& qp, Access need,
+                               std::span<const PeerRange> ranges, std::span<PeerPlace> out) {
+  if (!enabled_.load(std::memory_order_relaxed) || !is_alive() || !late_gate_.enter())
+    return Admission::kRefused;
   const auto hold = std::make_shared<const Hold>(shared_from_this());
   if (segment_.shared().gates.withdrawals() != withdrawals_) drop_withdrawn();
   PeerPlace* to = out.data();
-  return take_each(qp, ranges, need, [&](const PublishedKey& key, const PeerRange& range, u64) {
-    if (!key.is_far()) return false;
+  Admission refusal = Admission::kRefused;
+  const auto take = [&](const PublishedKey& key, const PeerRange& range, u64) {
+    if (!key.is_far()) {
+      refusal = Admission::kOtherMemory;
+      return false;
+    }
     const std::shared_ptr<PeerRegion>& region = far_regions_.find(segment_.device().keys, key);
     if (region == nullptr) return false;
     *to++ = {region, range.address - key.start, hold};
     return true;
-  });
+  };
+  return take_each(qp, ranges, need, take) ? Admission::kAdmitted : refusal;
 }
 
 template <typename Copy>

@@ -45,8 +45,9 @@ class ProcessMemory final : public PeerMemory, public std::enable_shared_from_th
                            std::span<const PeerRange> to) override;
   [[nodiscard]] bool read(const QPAttributes& qp, std::span<const PeerRange> from,
                           std::span<const MemoryPiece> to) override;
-  [[nodiscard]] bool admit(const QPAttributes& qp, Access need, std::span<const PeerRange> ranges,
-                           std::span<PeerPlace> out) override;
+  [[nodiscard]] Admission admit(const QPAttributes& qp, Access need,
+                                std::span<const PeerRange> ranges,
+                                std::span<PeerPlace> out) override;
   void on_copied(const QPAttributes& qp, const LocalWork& work) override {
     segment_.shared().counts.add(qp.dest_qp, work);
   }

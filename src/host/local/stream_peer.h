@@ -22,8 +22,9 @@ class StreamPeer final : public PeerMemory {
                           std::span<const MemoryPiece> to) override {
     return process_->read(addressed(qp), from, to);
   }
-  [[nodiscard]] bool admit(const QPAttributes& qp, Access need, std::span<const PeerRange> ranges,
-                           std::span<PeerPlace> out) override {
+  [[nodiscard]] Admission admit(const QPAttributes& qp, Access need,
+                                std::span<const PeerRange> ranges,
+                                std::span<PeerPlace> out) override {
     return process_->admit(addressed(qp), need, ranges, out);
   }
   void on_copied(const QPAttributes& qp, const LocalWork& work) override {

@@ -47,12 +47,13 @@ class IWARPLateCopyTest : public testing::Test {
     options.receive_copies = &target_lane;
     return options;
   }
-  void post(SendOp op, u64 wr_id, u32 length) {
+  void post(SendOp op, u64 wr_id, u32 length) { post(op, wr_id, length, b.keys.r_key, 100); }
+  void post(SendOp op, u64 wr_id, u32 length, RKey r_key, u64 remote) {
     SendWR wr;
     wr.op = op;
     wr.wr_id = wr_id;
-    wr.r_key = b.keys.r_key;
-    wr.remote_address = 100;
+    wr.r_key = r_key;
+    wr.remote_address = remote;
     EXPECT_EQ(pair.a.post(wr, {{0, length, a.keys.l_key}}), PostError::kOk);
   }
   // Runs the stream, and looks for ended copies as a device does.
@@ -126,6 +127,21 @@ TEST_F(IWARPLateCopyTest, WhatThePeerRefusesBecomesAMessage) {
   ASSERT_EQ(pair.a.sent.size(), 1u);
   EXPECT_TRUE(is_copied());
   EXPECT_EQ(peer.writes, 0u);
+}
+
+// Requests from GPU to host memory become messages, and later ones between GPUs are copied.
+TEST_F(IWARPLateCopyTest, RequestsToHostMemoryDoNotPauseCopies) {
+  a.late->is_stuck = false;
+  for (u64 id = 1; id <= 8; ++id) {
+    post(SendOp::kRDMAWrite, id, kLength, pair.b.keys.r_key, test::kIova);
+    run();
+    ASSERT_EQ(pair.a.sent.size(), id);
+  }
+  EXPECT_EQ(peer.writes, 0u);
+  post(SendOp::kRDMAWrite, 9, kLength);
+  run();
+  EXPECT_TRUE(is_copied());
+  EXPECT_EQ(peer.writes, 1u);
 }
 
 TEST_F(IWARPLateCopyTest, SQDWaitsForIt) {

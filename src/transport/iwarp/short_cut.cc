@@ -26,7 +26,7 @@ void ShortCut::end() {
   looks_ = refusals_ = passed_by_ = 0;
   last_passed_ = ~u64{0};
   copied_bytes_ = 0;
-  late_.forget();
+  late_ = {};
   waits_until_.reset();
   wakes_at_ = Time::never();
 }
@@ -38,8 +38,9 @@ bool ShortCut::fits(const SendWQE& wqe) const {
 
 bool ShortCut::holds(const SendWQE& wqe, u64 index) const {
   if (late_.has_begun()) return true;
-  return peer_ != nullptr && index >= not_before_ && fits(wqe) &&
-         (wqe.length_bytes >= kWorthWaiting || passed_by_ >= kMaxPassedBy || is_inside());
+  return peer_ != nullptr && fits(wqe) &&
+         (wqe.length_bytes >= kWorthWaiting || passed_by_ >= kMaxPassedBy || is_inside()) &&
+         !is_paused(wqe, index);
 }
 
 bool ShortCut::find_peer(u64 index) {
@@ -59,8 +60,8 @@ bool ShortCut::may_copy(const Progress& progress) const {
 u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, EngineCounters& counters,
                    Time now) {
   if (late_.has_begun())
-    if (const std::optional<u32> done = follow_late_copy(first, counters)) return *done;
-  if (first < not_before_ || !fits(queue.at(first)) || !find_peer(first)) return 0;
+    if (const std::optional<u32> done = follow_late_copy(queue, first, counters)) return *done;
+  if (!fits(queue.at(first)) || is_paused(queue.at(first), first) || !find_peer(first)) return 0;
   if (!may_copy(progress)) {
     on_busy(queue.at(first), first, now);
     return 0;
@@ -80,7 +81,7 @@ u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, Engine
       return finished;
     }
     if (!copy.carry_out(*peer_, qp_)) {
-      distrust(first + finished);
+      distrust(queue.at(first + finished), first + finished);
       return finished;
     }
     finished += on_copied(copy, counters);
@@ -108,14 +109,18 @@ u32 ShortCut::on_copied(const PeerCopyCounts& copy, EngineCounters& counters) {
 void ShortCut::begin_late_copy(SendQueue& queue, u64 first) {
   PeerCopy copy;
   collect(copy, queue, first, Where::kLate);
-  if (copy.range_count == 0 || !late_.begin(copy, *peer_, qp_, memory_, *lane_)) distrust(first);
+  if (copy.range_count == 0)
+    distrust(queue.at(first), first);
+  else if (!late_.begin(copy, first, *peer_, qp_, memory_, *lane_))
+    give_up_waiting();
 }
 
 // Returns how many requests are done, or nullopt if a part of one is, and its next part may begin.
-std::optional<u32> ShortCut::follow_late_copy(u64 first, EngineCounters& counters) {
+std::optional<u32> ShortCut::follow_late_copy(SendQueue& queue, u64 first,
+                                              EngineCounters& counters) {
   switch (late_.look(*lane_)) {
     case LateCopy::Result::kRunning: return 0;
-    case LateCopy::Result::kRefused: distrust(first); return 0;
+    case LateCopy::Result::kRefused: distrust(queue.at(first), first); return 0;
     case LateCopy::Result::kDone: break;
   }
   peer_->on_copied(qp_, late_.work());
@@ -133,7 +138,7 @@ void ShortCut::on_busy(const SendWQE& wqe, u64 index, Time now) {
     waits_until_ = now + kPatience;
     pause_ = kFirstPause;
   }
-  if (now >= *waits_until_) return distrust(index);
+  if (now >= *waits_until_) return distrust(wqe, index);
   wakes_at_ = now + pause_;
   pause_ = std::min(pause_ * 2, kLongestPause);
 }
@@ -141,16 +146,23 @@ void ShortCut::on_busy(const SendWQE& wqe, u64 index, Time now) {
 // Nothing of the request can be copied: its memory is not in this process, or a key does not allow
 // it, which the general way reports.
 void ShortCut::pass_by(SendQueue& queue, u64 index) {
-  if (index != queue.end_index() && fits(queue.at(index))) distrust(index);
+  if (index != queue.end_index() && fits(queue.at(index))) distrust(queue.at(index), index);
+}
+
+void ShortCut::distrust(const SendWQE& wqe, u64 index) {
+  give_up_waiting();
+  if (is_late(wqe))
+    late_.pause_from(index);
+  else
+    not_before_ = index + backoff(refusals_++);
 }
 
 // The whole request becomes a message.
-void ShortCut::distrust(u64 index) {
+void ShortCut::give_up_waiting() {
   copied_bytes_ = 0;
   passed_by_ = 0;
   waits_until_.reset();
   wakes_at_ = Time::never();
-  not_before_ = index + backoff(refusals_++);
 }
 
 }  // namespace verbena::iwarp

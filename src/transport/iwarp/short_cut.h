@@ -52,9 +52,14 @@ class ShortCut {
   [[nodiscard]] bool is_late(const SendWQE& wqe) const {
     return lane_ != nullptr && LateCopy::is_for(memory_, qp_.pd, wqe);
   }
-  [[nodiscard]] std::optional<u32> follow_late_copy(u64 first, EngineCounters& counters);
+  [[nodiscard]] std::optional<u32> follow_late_copy(SendQueue& queue, u64 first,
+                                                    EngineCounters& counters);
   void begin_late_copy(SendQueue& queue, u64 first);
-  void distrust(u64 index);
+  [[nodiscard]] bool is_paused(const SendWQE& wqe, u64 index) const {
+    return is_late(wqe) ? late_.is_paused(index) : index < not_before_;
+  }
+  void distrust(const SendWQE& wqe, u64 index);
+  void give_up_waiting();
 
   const QPAttributes& qp_;
   ProtectionTable& memory_;
@@ -65,7 +70,7 @@ class ShortCut {
   u32 packet_octets_ = 1;
   u64 next_look_ = 0;  // a request: the peer was not found before
   u32 looks_ = 0;
-  u64 not_before_ = 0;  // a request: the peer has recently refused a copy, or made us wait
+  u64 not_before_ = 0;  // a request of host memory: the peer has recently refused, or made us wait
   u32 refusals_ = 0;
   u32 passed_by_ = 0;  // requests in a row that found messages under way
   u64 last_passed_ = ~u64{0};

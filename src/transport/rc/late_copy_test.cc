@@ -132,6 +132,45 @@ TEST_F(RCLateCopyTest, WhatThePeerRefusesGoesAsPackets) {
   EXPECT_EQ(pair.a.engine.counters().local_write_requests, 0u);
 }
 
+// Requests between GPU and host memory go as packets. They are no refusals: the next request
+// between GPUs is a copy.
+TEST_F(RCLateCopyTest, RequestsToHostMemoryDoNotPauseCopies) {
+  for (u64 id = 1; id <= 8; ++id) {
+    const SGE gpu{0, 3000, a.keys.l_key};
+    const SendWR wr = signaled(with_sges(make_wr(SendOp::kRDMAWrite, id), {&gpu, 1}));
+    ASSERT_EQ(pair.a.engine.post_send(pair.with_remote(wr, 0), pair.now), PostError::kOk);
+    settle();
+    ASSERT_EQ(done().size(), id);
+  }
+  EXPECT_EQ(peer.writes, 0u);
+  post(SendOp::kRDMAWrite, 9, 3000, 100);
+  end_copies();
+  EXPECT_EQ(peer.writes, 1u);
+}
+
+TEST_F(RCLateCopyTest, RequestsFromHostMemoryDoNotPauseCopies) {
+  for (u64 id = 1; id <= 8; ++id) {
+    const SGE host = pair.a.sge(0, 3000);
+    post(SendOp::kRDMAWrite, id, {&host, 1}, 100);
+    settle();
+    ASSERT_EQ(done().size(), id);
+  }
+  post(SendOp::kRDMAWrite, 9, 3000, 100);
+  end_copies();
+  EXPECT_EQ(peer.writes, 1u);
+}
+
+// Further requests are not tried: twice as many after each further refusal.
+TEST_F(RCLateCopyTest, RefusalsPauseCopies) {
+  peer.refuses = true;
+  for (u64 id = 1; id <= 7; ++id) {
+    post(SendOp::kRDMAWrite, id, 3000, 100);
+    settle();
+  }
+  EXPECT_EQ(done().size(), 7u);
+  EXPECT_EQ(peer.asked, 3u) << "for 1, 2 and 4";
+}
+
 TEST_F(RCLateCopyTest, ACopyThatFailsGoesAsPackets) {
   peer.region->is_gone = true;
   post(SendOp::kRDMAWrite, 1, 3000, 100);

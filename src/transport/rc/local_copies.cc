@@ -26,7 +26,7 @@ void LocalCopies::reset() {
   no_copy_before_ = 0;
   refusals_ = passed_by_ = copied_bytes_ = 0;
   has_copied_ = false;
-  forget_late();
+  late_.reset();
   end_rest();
   deferred_.reset();
   passed_until_ = 0;
@@ -52,7 +52,12 @@ bool LocalCopies::fits(const SendWQE& wqe) const {
 bool LocalCopies::prefers_copy(const SendWindow& window, const SendWQE& wqe) const {
   const bool is_worth_it = wqe.length_bytes >= kWorthWaiting || wqe.wr.op == SendOp::kRDMARead ||
                            passed_by_ >= kMaxPassedBy;
-  return is_worth_it && fits(wqe) && window.fresh() >= no_copy_before_;
+  return is_worth_it && fits(wqe) && !is_paused(wqe, window.fresh());
+}
+
+bool LocalCopies::is_paused(const SendWQE& wqe, u64 index) const {
+  if (is_late(wqe)) return late_ != nullptr && late_->is_paused(index);
+  return index < no_copy_before_;
 }
 
 // Returns true if the peer has executed all that was sent. Where nothing is in flight, that fails
@@ -62,7 +67,8 @@ bool LocalCopies::is_executed(const SendWindow& window, InFlight in_flight) cons
 }
 
 LocalCopies::Taken LocalCopies::take(SendWindow& window, u64 end, InFlight in_flight, Time now) {
-  if (!fits(window.current()) || window.fresh() < no_copy_before_) return Taken::kNothing;
+  if (!fits(window.current()) || is_paused(window.current(), window.fresh()))
+    return Taken::kNothing;
   if (!is_executed(window, in_flight)) {
     if (in_flight != InFlight::kNothing) ++passed_by_;
     return Taken::kNothing;
@@ -128,8 +134,8 @@ LocalCopies::Taken LocalCopies::begin_late(SendWindow& window, u64 end) {
   collect(copy, window, window.fresh(), end, Where::kLate);
   if (copy.range_count == 0) return Taken::kNothing;
   if (late_ == nullptr) late_ = std::make_unique<LateCopy>();
-  if (late_->begin(copy, *peer_, qp_, memory_, *lane_)) return Taken::kBegun;
-  distrust(window.fresh());
+  if (late_->begin(copy, window.fresh(), *peer_, qp_, memory_, *lane_)) return Taken::kBegun;
+  copied_bytes_ = 0;
   return Taken::kNothing;
 }
 
@@ -140,7 +146,10 @@ bool LocalCopies::follow(SendWindow& window) {
       peer_->on_copied(qp_, late_->work());
       finish(late_->counts(), window);
       return true;
-    case LateCopy::Result::kRefused: distrust(window.fresh()); return true;
+    case LateCopy::Result::kRefused:
+      late_->pause_from(window.fresh());
+      copied_bytes_ = 0;
+      return true;
   }
   return false;
 }

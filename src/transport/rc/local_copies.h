@@ -120,6 +120,7 @@ class LocalCopies {
   };
 
   [[nodiscard]] bool fits(const SendWQE& wqe) const;
+  [[nodiscard]] bool is_paused(const SendWQE& wqe, u64 index) const;
   [[nodiscard]] bool is_executed(const SendWindow& window, InFlight in_flight) const;
   [[nodiscard]] Taken copy_fresh(SendWindow& window, u64 end, Time now);
   [[nodiscard]] bool is_late(const SendWQE& wqe) const;
@@ -145,7 +146,7 @@ class LocalCopies {
   PollHabit* const habit_;
   CopyLane* const lane_;  // of copies that end late, or nullptr
   std::shared_ptr<PeerMemory> peer_;
-  u64 no_copy_before_ = 0;  // a WQE: the peer has recently refused one
+  u64 no_copy_before_ = 0;  // a WQE of host memory: the peer has recently refused one
   u32 refusals_ = 0;        // in a row
   u32 passed_by_ = 0;       // in a row: sent as packets since others were in flight
   u32 copied_bytes_ = 0;    // of the WQE `fresh`, or the first deferred one
