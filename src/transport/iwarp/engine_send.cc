@@ -230,7 +230,7 @@ void IWARPEngine::gather(StreamGather& out, Time now) {
   if (rest_sent_ < rest_.size()) return out.add(Bytes(rest_).subspan(rest_sent_));
   if (sent_) return;
   execute_here(now);
-  if (requester_.has_failed()) terminate(reason::kLocalCatastrophic);
+  if (requester_.has_failed() && !received_) terminate(reason::kLocalCatastrophic);
   const bool terminates = to_send_.has_value();
   gather_from_here(out);
   if (to_send_ && !terminates) gather_from_here(out);

@@ -234,6 +234,8 @@ TEST(TerminateReceived, FailsTheReadThatItRefuses) {
   EXPECT_EQ(pair.a.sent[1].status, WQEStatus::kFlushed);
   EXPECT_EQ(pair.a.engine->received_terminate(), reason::kAccessRights);
   EXPECT_EQ(pair.b.engine->sent_terminate(), reason::kAccessRights);
+  EXPECT_EQ(pair.a.engine->sent_terminate(), std::nullopt) << "a TERMINATE is not answered";
+  EXPECT_EQ(pair.a.engine->fault().stream.what, StreamFault::What::kTerminatedByPeer);
   EXPECT_TRUE(pair.a.engine->wants_end());
 }
 
