@@ -118,8 +118,8 @@ void Streams::on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, T
   qp.traffic.sent_packets += segments;
   counters_.port_xmit_octets += octets;
   counters_.port_xmit_packets += segments;
-  const bool is_all = octets == gathered.octets();
-  runner_.on_stream_output(qp, is_all ? MayContinue::kYes : MayContinue::kNo, now);
+  const bool continues = octets == gathered.octets() && qp.stream->outputs().packet;
+  runner_.on_stream_output(qp, continues ? MayContinue::kYes : MayContinue::kNo, now);
 }
 
 }  // namespace verbena

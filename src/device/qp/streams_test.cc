@@ -117,6 +117,34 @@ TEST(Streams, CarryRequestsAndCompletions) {
   }
 }
 
+// Neither the sender nor the receiver of a WRITE is asked again for octets that it has not.
+TEST(Streams, AWriteLeavesNothingToSend) {
+  Host a(1), b(2);
+  ASSERT_TRUE(a.open().has_value());
+  ASSERT_TRUE(b.open().has_value());
+  while (carry(a, b, 1u << 20) | carry(b, a, 1u << 20)) {
+  }
+  const SGE from = a.sge(0, 8);
+  SendWR wr;
+  wr.op = SendOp::kRDMAWrite;
+  wr.signaled = true;
+  wr.remote_address = kIova + 1000;
+  wr.r_key = b.keys.r_key;
+  wr.sg_list = {&from, 1};
+  ASSERT_EQ(a.device.post_send(a.qp, wr, kNow), PostError::kOk);
+  StreamGather gather;
+  ASSERT_EQ(a.device.streams().poll(kNow), a.qp);
+  a.device.streams().gather(*a.qp, gather, kNow);
+  const std::vector<u8> wire(gather.pieces()[0].begin(), gather.pieces()[0].end());
+  ASSERT_EQ(wire.size(), gather.octets());
+  a.device.streams().on_sent(*a.qp, gather, gather.octets(), kNow);
+  EXPECT_EQ(a.device.streams().poll(kNow), nullptr);
+  EXPECT_EQ(a.poll().size(), 1u);
+  b.device.streams().on_octets(*b.qp, wire, kNow);
+  EXPECT_EQ(b.memory[1000], a.memory[0]);
+  EXPECT_FALSE(b.device.has_frames());
+}
+
 TEST(Streams, AnEndIsNoFault) {
   Host a(1);
   ASSERT_TRUE(a.open().has_value());

@@ -35,6 +35,11 @@ class IWARPEngine final : public StreamEngine {
   void on_send_copy_failed() override;
   void on_receive_copy_failed(const CopyMark& mark) override;
   void on_timer(Time now) override;
+  [[nodiscard]] EngineOutputs outputs() const override {
+    EngineOutputs out;
+    out.packet = !is_quiet();
+    return out;
+  }
   [[nodiscard]] bool poll_send_cqe(CQE& out) override { return requester_.poll_cqe(out); }
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
@@ -81,6 +86,7 @@ class IWARPEngine final : public StreamEngine {
   };
 
   // --- engine_send.cc
+  [[nodiscard]] bool is_quiet() const;
   [[nodiscard]] Cursor here() const;
   [[nodiscard]] bool start_message(Cursor& at) const;
   [[nodiscard]] bool start_request(Cursor& at) const;

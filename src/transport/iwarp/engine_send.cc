@@ -225,6 +225,13 @@ void IWARPEngine::execute_here(Time now) {
       {.sent = sent_messages_, .received = received_messages_, .is_between = part_sent_ == 0}, now);
 }
 
+// Returns true if gather() adds nothing before the next input, and the stream does not end.
+bool IWARPEngine::is_quiet() const {
+  return cursor_.source == Source::kNone && cursor_.ready_is_before && requester_.is_empty() &&
+         !requester_.has_failed() && !responder_.has_responses() && !to_send_ && !wants_end() &&
+         rest_sent_ >= rest_.size();
+}
+
 void IWARPEngine::gather(StreamGather& out, Time now) {
   if (!is_open_ || is_broken_) return;
   if (rest_sent_ < rest_.size()) return out.add(Bytes(rest_).subspan(rest_sent_));

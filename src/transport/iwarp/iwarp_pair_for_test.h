@@ -134,7 +134,9 @@ class Pair {
   }
   bool step(End& from, End& to, std::vector<u8>& log) {
     gather_.clear();
+    const bool may_send = from.engine->outputs().packet;
     from.engine->gather(gather_, kNow);
+    EXPECT_TRUE(may_send || gather_.empty());
     if (gather_.empty()) {
       from.drain();
       return false;

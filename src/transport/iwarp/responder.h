@@ -36,6 +36,7 @@ class Responder {
                                                       RDMAPOpcode opcode);
 
   // --- out: responses, in the order of their requests
+  [[nodiscard]] bool has_responses() const { return !responses_.empty(); }
   // Returns in `out` the index-th unsent response. Returns false if there are fewer.
   [[nodiscard]] bool response(u32 index, OutMessage& out) const;
   [[nodiscard]] MemoryFault gather(const OutMessage& response, u32 offset, u32 length,
