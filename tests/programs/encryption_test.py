@@ -38,22 +38,23 @@ class EncryptionTest(unittest.TestCase):
     def settings(self, credentials):
         return {"VERBENA_ENCRYPTION": f"{credentials},port={PORT}", "VERBENA_LOCAL": "off"}
 
-    def certificates(self, *addresses):
+    def certificates(self, *addresses, name="host", days=2):
         """Files of a host with a certificate for the addresses, by this test's authority."""
         key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
         if not (self.folder / "ca.pem").exists():
             openssl(self.folder, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem",
                     "-subj", "/CN=authority", "-days", "2")
-        openssl(self.folder, "req", *key, "-keyout", "host.key", "-out", "host.csr",
+        openssl(self.folder, "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr",
                 "-subj", "/CN=host")
         names = ",".join(f"IP:{address}" for address in addresses)
         self.write("names", f"subjectAltName={names}\n" if names else "keyUsage=digitalSignature\n")
-        openssl(self.folder, "x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-                "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "host.pem")
-        for name in ("host.key", "host.pem", "ca.pem"):
-            (self.folder / name).chmod(0o644)
-        return self.settings("tls:cert={0}/host.pem,key={0}/host.key,ca={0}/ca.pem".format(
-            self.folder))
+        openssl(self.folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem",
+                "-CAkey", "ca.key", "-CAcreateserial", "-days", str(days), "-extfile", "names",
+                "-out", f"{name}.pem")
+        for file in (f"{name}.key", f"{name}.pem", "ca.pem"):
+            (self.folder / file).chmod(0o644)
+        return self.settings("tls:cert={0}/{1}.pem,key={0}/{1}.key,ca={0}/ca.pem".format(
+            self.folder, name))
 
     def pair(self, environment, *arguments):
         return BUILD.run_pair("ib_write_bw", *arguments, environment=environment)
@@ -160,6 +161,30 @@ class EncryptionTest(unittest.TestCase):
                                  environment=self.iwarp(f"psk:{self.key}"))
         self.assertIn("iWARP connections are encrypted: TLS 1.3 with a pre-shared key",
                       done.output())
+
+    def refused_pair(self, at_server, at_client):
+        """The output of a client that gets no key."""
+        port = harness.free_tcp_port()
+        command = ("ib_write_bw", "-F", "-n", "5", "-p", str(port))
+        server = BUILD.start(*command, environment=at_server)
+        self.addCleanup(server.kill)
+        harness.wait_until(lambda: harness.sockets("tcp", port, "0A", pid=server.pid), 20,
+                           "the server listens")
+        client = BUILD.start(*command, harness.ADDRESS, environment=at_client)
+        self.addCleanup(client.kill)
+        self.assertNotIn(client.wait(60), (0, None), f"{server}\n{client}")
+        server.kill()
+        return client.output()
+
+    def test_no_key_is_told_with_the_reason(self):
+        wrong = self.settings(f"psk:{self.write('other', 'a secret that the peer has not')}")
+        self.assertIn(f"verbena: no key for packets to {harness.ADDRESS}: ",
+                      self.refused_pair(wrong, self.settings(f"psk:{self.key}")))
+
+    def test_a_certificate_that_has_expired_is_named(self):
+        self.assertIn("certificate has expired",
+                      self.refused_pair(self.certificates(name="old", days=-1),
+                                        self.certificates()))
 
     def test_bad_settings_are_named(self):
         for text, wanted in (("psk:/nonexistent", "/nonexistent"),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "base/check.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kAgentStackBytes = 256 << 10;
 constexpr int kBacklog = 64;
+constexpr u32 kTriesBeforeTold = 2;  // a peer may be about to start
 constexpr u32 kTriesBeforeFailure = 3;
 constexpr Duration kFirstRetry = ms(100);
 constexpr Duration kMaxRetry = sec(10);
@@ -34,6 +36,13 @@ void clear_event(const Descriptor& event) {
 }
 
 Descriptor new_event() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+void tell_of_failure(const GID& peer, const std::string& why) {
+  std::fprintf(stderr,
+               "verbena: no key for packets to %s: %s; both hosts need the same %s, or "
+               "encryption: of verbena nic\n",
+               peer.to_string().c_str(), why.c_str(), kEncryptionVariable);
+}
 
 int poll_timeout_ms(Time until, Time now) {
   if (until == Time::never()) return -1;
@@ -282,7 +291,8 @@ void KeyAgent::on_failure(const AssociationTarget& target, std::string why, Time
   counters_.failed.fetch_add(1, std::memory_order_relaxed);
   Target* const known = find(target);
   if (known == nullptr) return;
-  ++known->failures;
+  if (++known->failures == kTriesBeforeTold && told_.add(target.ends.receiver))
+    tell_of_failure(target.ends.receiver, why);
   if (known->failures < kTriesBeforeFailure || now < known->expires) {
     const Duration pause =
         std::min(kFirstRetry * (i64{1} << std::min(known->failures, 10u)), kMaxRetry);

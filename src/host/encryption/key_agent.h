@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/encryption/key_connection.h"
+#include "host/encryption/peers_told.h"
 #include "host/network/local_address.h"
 
 namespace verbena::host {
@@ -92,6 +93,7 @@ class KeyAgent {
   std::vector<Descriptor> listeners_;
   std::vector<KeyConnection> connections_;
   std::vector<Target> targets_;
+  PeersTold told_;    // by the thread
   std::mutex mutex_;  // of the two queues
   std::vector<AssociationTarget> requests_;
   std::vector<Agreed> agreed_;

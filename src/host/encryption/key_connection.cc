@@ -140,7 +140,7 @@ KeyConnection::State KeyConnection::on_result(int result) {
       ssl_->clear_errors();
       return fail(result == 0 || system_error == 0 ? "the peer closed the connection"
                                                    : std::strerror(system_error));
-    default: return fail(ssl_->last_error());
+    default: return fail(ssl_->last_error_of(connection_.get()));
   }
 }
 

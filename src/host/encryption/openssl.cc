@@ -50,6 +50,7 @@ bool find_all(void* crypto, void* ssl, OpenSSL& table) {
          find(crypto, "ERR_error_string_n", table.error_text) &&
          find(crypto, "ERR_clear_error", table.clear_errors) &&
          find(crypto, "X509_free", table.x509_free) &&
+         find(crypto, "X509_verify_cert_error_string", table.x509_verify_text) &&
          find(crypto, "X509_check_ip", table.x509_check_ip) &&
          find(crypto, "X509_get_ext_d2i", table.x509_extension) &&
          find(crypto, "GENERAL_NAMES_free", table.general_names_free) &&
@@ -81,6 +82,7 @@ bool find_all(void* crypto, void* ssl, OpenSSL& table) {
          find(ssl, "SSL_session_reused", table.ssl_used_psk) &&
          find(ssl, "SSL_CIPHER_find", table.cipher_find) &&
          find(ssl, "SSL_get1_peer_certificate", table.ssl_peer_certificate) &&
+         find(ssl, "SSL_get_verify_result", table.ssl_verify_result) &&
          find(ssl, "SSL_SESSION_new", table.session_new) &&
          find(ssl, "SSL_SESSION_free", table.session_free) &&
          find(ssl, "SSL_SESSION_set1_master_key", table.session_set_key) &&
@@ -122,6 +124,12 @@ std::string OpenSSL::last_error() const {
   if (code == 0) return "the peer closed the connection";
   error_text(code, text.data(), text.size());
   return text.data();
+}
+
+std::string OpenSSL::last_error_of(const SSL* connection) const {
+  const long verified = ssl_verify_result(connection);
+  return last_error() +
+         (verified == X509_V_OK ? "" : std::string(": ") + x509_verify_text(verified));
 }
 
 }  // namespace verbena::host

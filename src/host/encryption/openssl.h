@@ -21,6 +21,8 @@ struct OpenSSL {
 
   // Returns the text of the newest error of this thread, and clears them all.
   [[nodiscard]] std::string last_error() const;
+  // The same, with the reason for which the peer's certificate was refused, if it was.
+  [[nodiscard]] std::string last_error_of(const SSL* connection) const;
 
   decltype(&::EVP_CIPHER_CTX_new) cipher_new{};
   decltype(&::EVP_CIPHER_CTX_free) cipher_free{};
@@ -49,6 +51,7 @@ struct OpenSSL {
   decltype(&::ERR_error_string_n) error_text{};
   decltype(&::ERR_clear_error) clear_errors{};
   decltype(&::X509_free) x509_free{};
+  decltype(&::X509_verify_cert_error_string) x509_verify_text{};
   decltype(&::X509_check_ip) x509_check_ip{};
   decltype(&::X509_get_ext_d2i) x509_extension{};
   decltype(&::GENERAL_NAMES_free) general_names_free{};
@@ -85,6 +88,7 @@ struct OpenSSL {
   decltype(&::SSL_session_reused) ssl_used_psk{};
   decltype(&::SSL_CIPHER_find) cipher_find{};
   decltype(&::SSL_get1_peer_certificate) ssl_peer_certificate{};
+  decltype(&::SSL_get_verify_result) ssl_verify_result{};
   decltype(&::SSL_SESSION_new) session_new{};
   decltype(&::SSL_SESSION_free) session_free{};
   decltype(&::SSL_SESSION_set1_master_key) session_set_key{};

@@ -3,11 +3,6 @@
 #include <cstdio>
 
 namespace verbena::host {
-namespace {
-
-constexpr std::size_t kMaxTold = 64;  // lines that an attacker can cause
-
-}  // namespace
 
 Expected<std::unique_ptr<StreamEncryption>> StreamEncryption::open(
     const EncryptionSettings& settings) {
@@ -24,12 +19,11 @@ void StreamEncryption::note_agreed(TLSRole role) {
 
 void StreamEncryption::note_refused(TLSRole role, const GID& peer, const std::string& why) {
   ++(role == TLSRole::kClient ? failed_as_client_ : failed_as_server_);
-  const std::string name = peer.to_string();
-  if (told_.size() >= kMaxTold || !told_.insert(name).second) return;
+  if (!told_.add(peer)) return;
   std::fprintf(stderr,
                "verbena: no iWARP connection with %s: its TLS failed: %s; both sides need the same "
                "%s\n",
-               name.c_str(), why.c_str(), kEncryptionVariable);
+               peer.to_string().c_str(), why.c_str(), kEncryptionVariable);
 }
 
 void StreamEncryption::add_counters(LinkCounters& counters) const {

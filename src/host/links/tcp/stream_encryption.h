@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <set>
 
+#include "host/encryption/peers_told.h"
 #include "host/encryption/tls_credentials.h"
 #include "host/links/link.h"
 #include "host/links/tcp/tls_stream.h"
@@ -29,7 +29,7 @@ class StreamEncryption {
 
   const OpenSSL& ssl_;
   std::unique_ptr<TLSCredentials> credentials_;
-  std::set<std::string> told_;  // peers of which a line was printed
+  PeersTold told_;
   u64 agreed_as_client_ = 0, agreed_as_server_ = 0, failed_as_client_ = 0, failed_as_server_ = 0;
 };
 

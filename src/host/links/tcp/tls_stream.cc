@@ -103,7 +103,7 @@ TLSStream::Handshake TLSStream::shake_hands() {
     case SSL_ERROR_SYSCALL:
       error_ = system_error == 0 ? "it closed the connection" : std::strerror(system_error);
       break;
-    default: error_ = ssl_.last_error();
+    default: error_ = ssl_.last_error_of(connection_.get());
   }
   return Handshake::kFailed;
 }
