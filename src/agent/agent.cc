@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "coll/host_port.h"
 #include "transfer/fields.h"
 
 namespace verbena::agent {
@@ -34,23 +34,11 @@ u64 random_incarnation() {
   return value | 1;  // never 0
 }
 
-struct HostAndPort {
-  std::string host{};
-  u16 port = 0;
-};
-
-Expected<HostAndPort> split_address(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  HostAndPort parts;
-  if (colon != std::string::npos && colon > 0) {
-    parts.host = address.substr(0, colon);
-    if (parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']')
-      parts.host = parts.host.substr(1, parts.host.size() - 2);
-    const char* const end = address.data() + address.size();
-    const auto read = std::from_chars(address.data() + colon + 1, end, parts.port);
-    if (read.ec == std::errc{} && read.ptr == end && parts.port != 0) return parts;
-  }
-  return failure(VERBENA_TRANSFER_INVALID, "'" + address + "' is not HOST:PORT");
+// Where a peer listens.
+Expected<coll::HostPort> peer_address(const std::string& text) {
+  auto parts = coll::parse_host_port(text);
+  if (parts && !parts->host.empty() && parts->port != 0) return *std::move(parts);
+  return failure(VERBENA_TRANSFER_INVALID, "'" + text + "' is not HOST:PORT");
 }
 
 std::string address_text(const std::string& host, u16 port) {
@@ -155,7 +143,7 @@ Expected<std::string> Agent::load_metadata(std::string_view bytes) {
 }
 
 Expected<std::string> Agent::fetch_metadata(const std::string& address, i64 deadline) {
-  const auto parts = split_address(address);
+  const auto parts = peer_address(address);
   if (!parts) return tl::unexpected(parts.error());
   auto socket = coll::connect_to(parts->host, parts->port, deadline);
   if (!socket) return peer_failure(socket.error());

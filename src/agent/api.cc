@@ -7,6 +7,7 @@
 
 #include "agent/api_result.h"
 #include "agent/kv_cache.h"
+#include "coll/host_port.h"
 
 namespace verbena::agent {
 namespace {
@@ -34,13 +35,12 @@ Expected<AgentOptions> read_options(const verbena_agent_options& given) {
   AgentOptions options;
   if (given.devices != nullptr) options.devices = given.devices;
   if (given.listen != nullptr) {
-    const std::string listen = given.listen;
-    const std::size_t colon = listen.rfind(':');
-    const int port = colon == std::string::npos ? -1 : std::atoi(listen.c_str() + colon + 1);
-    if (port < 0 || port > 65535)
-      return failure(VERBENA_TRANSFER_INVALID, "listen: '" + listen + "' is not HOST:PORT");
-    options.listen_host = listen.substr(0, colon);
-    options.listen_port = static_cast<u16>(port);
+    const auto parts = coll::parse_host_port(given.listen);
+    if (!parts)
+      return failure(VERBENA_TRANSFER_INVALID,
+                     "listen: '" + std::string(given.listen) + "' is not HOST:PORT");
+    options.listen_host = parts->host;
+    options.listen_port = parts->port;
   }
   if (given.queue_pairs > kMaxQueuePairs)
     return failure(VERBENA_TRANSFER_INVALID, "queue_pairs: at most 8");

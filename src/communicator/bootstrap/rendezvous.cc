@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "coll/host_port.h"
+
 namespace verbena::coll {
 namespace {
 
@@ -44,20 +46,13 @@ std::string local_job_name(const LauncherRank& of) {
 }
 
 Expected<Rendezvous> tcp(std::string_view rest, std::string_view address) {
-  const std::size_t colon = rest.rfind(':');
-  const auto wrong = [&] {
+  auto parts = parse_host_port(rest);
+  if (!parts || parts->host.empty() || parts->port == 0)
     return failure(VERBENA_COLL_INVALID,
                    "rendezvous " + std::string(address) + ": it is tcp://HOST:PORT");
-  };
-  if (colon == std::string_view::npos || colon == 0) return wrong();
-  const auto port = number_of(rest.substr(colon + 1));
-  if (!port || *port < 1 || *port > 65535) return wrong();
-  std::string host(rest.substr(0, colon));
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
   Rendezvous result;
-  result.host = std::move(host);
-  result.port = static_cast<u16>(*port);
+  result.host = std::move(parts->host);
+  result.port = parts->port;
   return result;
 }
 
