@@ -14,18 +14,13 @@
 #include <optional>
 #include <span>
 
+#include "application/address.h"
 #include "base/status.h"
 #include "base/time.h"
-#include "wire/ib/gid.h"
 
 namespace verbena::application {
 
 using ConnectionId = u32;  // a Node never gives one twice
-
-struct Address {
-  GID ip;
-  u16 port = 0;
-};
 
 enum class Access : u8 { kLocal, kRemoteRead, kRemoteWrite, kRemoteReadWrite };
 

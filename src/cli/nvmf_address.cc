@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "wire/ib/gid.h"
+#include "application/address.h"
 
 namespace verbena::cli {
 namespace {
@@ -52,12 +52,9 @@ std::optional<GID> source_towards(const GID& peer) {
   return source;
 }
 
-// "10.0.0.1", "10.0.0.1:4420", "[::1]:4420"
 std::optional<GID> ip_of(std::string_view text) {
-  if (const auto ip = GID::parse(text)) return ip;
-  std::string_view host = text.substr(0, text.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return GID::parse(host);
+  const auto address = application::parse_address(text, kAnyPort);
+  return address ? std::optional(address->ip) : std::nullopt;
 }
 
 std::optional<std::string> value_of(std::span<const std::string> arguments,

@@ -279,7 +279,7 @@ int on_config(const char* key, const char* value) {
   const std::string_view name = key;
   Settings& all = settings();
   if (name == "target") {
-    const auto address = read_address(value, nvme::kRDMAPort);
+    const auto address = application::parse_address(value, nvme::kRDMAPort);
     if (!address) return fail(std::string("target=") + value + " is no address");
     all.host.target = *address;
   } else if (name == "nqn" || name == "host-nqn") {

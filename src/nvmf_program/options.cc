@@ -162,7 +162,7 @@ std::string finish_host(HostOptions& host, const std::vector<std::string>& rest,
                         bool needs_nqn) {
   if (rest.empty()) return "the target's address is missing";
   if (rest.size() > 1) return "unexpected argument '" + rest[1] + "'";
-  const auto address = read_address(rest[0], port);
+  const auto address = application::parse_address(rest[0], port);
   if (!address) return rest[0] + " is no IP address, or address and port";
   host.target = *address;
   if (host.host_nqn.empty()) host.host_nqn = default_host_nqn();
@@ -214,7 +214,7 @@ Expected<Options> read_target(std::span<const std::string> arguments) {
   };
   add_authentication_options(table, options.authentication);
   table.values["--listen"] = [&](std::string_view text) -> std::string {
-    const auto address = read_address(text, nvme::kRDMAPort);
+    const auto address = application::parse_address(text, nvme::kRDMAPort);
     if (!address) return "is no IP address, or address and port";
     options.listen = *address;
     listens = true;
@@ -334,18 +334,6 @@ std::optional<u64> read_octets(std::string_view text) {
   const auto value = read_number<u64>(text);
   if (!value || (shift > 0 && *value >> (64 - shift) != 0)) return std::nullopt;
   return *value << shift;
-}
-
-std::optional<application::Address> read_address(std::string_view text, u16 port) {
-  if (const auto ip = GID::parse(text)) return application::Address{*ip, port};
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  const auto number = read_number<u16>(text.substr(colon + 1));
-  std::string_view host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const auto ip = GID::parse(host);
-  if (!number || *number == 0 || !ip) return std::nullopt;
-  return application::Address{*ip, *number};
 }
 
 Expected<NamespaceOptions> read_namespace(std::string_view text) {

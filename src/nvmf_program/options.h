@@ -10,7 +10,7 @@
 
 #include <tl/expected.hpp>
 
-#include "application/node.h"
+#include "application/address.h"
 #include "nvmf/initiator.h"
 
 namespace verbena::nvmf_program {
@@ -90,8 +90,6 @@ using Options =
 
 // "FILE" or "memory:SIZE", then ",block=512|4096", ",direct=on|off|auto", ",readonly".
 [[nodiscard]] Expected<NamespaceOptions> read_namespace(std::string_view text);
-// "10.0.0.1", "10.0.0.1:4420", "[::1]:4420", "::1".
-[[nodiscard]] std::optional<application::Address> read_address(std::string_view text, u16 port);
 // "4K", "64M", "1G", "2T", "100", octets.
 [[nodiscard]] std::optional<u64> read_octets(std::string_view text);
 

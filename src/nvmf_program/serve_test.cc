@@ -118,7 +118,7 @@ class Visit {
 
 HostOptions host_options(u32 host) {
   HostOptions options;
-  options.target = *read_address(kAddress, kPort);
+  options.target = *application::parse_address(kAddress, kPort);
   options.nqn = kNQN;
   options.host_nqn = "nqn.2026-01.test:host" + std::to_string(host);
   options.io_queues = 4;
@@ -160,7 +160,7 @@ TEST(Serve, ThreadsServeHostsThatComeAndGo) {
   subsystem.namespaces = {*read_namespace("memory:4M"), *read_namespace(file.name())};
   TargetOptions options;
   options.subsystems.push_back(subsystem);
-  options.listen = *read_address(kAddress, kPort);
+  options.listen = *application::parse_address(kAddress, kPort);
   options.threads = 4;
   RunningTarget target(options);
   std::vector<std::thread> hosts;
