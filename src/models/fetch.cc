@@ -7,6 +7,7 @@
 #include "models/fetcher.h"
 #include "models/options.h"
 #include "models/progress_bar.h"
+#include "models/room.h"
 #include "transfer/json.h"
 
 namespace verbena::models {
@@ -83,17 +84,28 @@ struct Targets {
   std::vector<bool> had{};  // an earlier attempt left something
 };
 
+// Makes the folders of the targets, and checks that all targets fit.
+Expected<void> prepare_folders(const FetchOptions& options, const Plan& plan) {
+  Room room;
+  for (const PlannedTarget& planned : plan.targets) {
+    const fs::path path = path_of(options, plan, planned);
+    std::error_code error;
+    if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+    if (error) return tl::unexpected(path.parent_path().string() + ": " + error.message());
+    room.need(path.string(), planned.octets);
+  }
+  return room.check(options.target);
+}
+
 Expected<Targets> make_targets(const FetchOptions& options, const Plan& plan) {
   Targets targets;
+  if (!options.target.empty())
+    if (const auto prepared = prepare_folders(options, plan); !prepared)
+      return tl::unexpected(prepared.error());
   for (const PlannedTarget& planned : plan.targets) {
-    const std::string path = path_of(options, plan, planned);
-    std::error_code error;
-    if (!options.target.empty() && fs::path(path).has_parent_path())
-      fs::create_directories(fs::path(path).parent_path(), error);
-    if (error)
-      return tl::unexpected(fs::path(path).parent_path().string() + ": " + error.message());
-    auto file = options.target.empty() ? MappedFile::make_memory(planned.octets)
-                                       : MappedFile::make_target(path, planned.octets);
+    auto file = options.target.empty()
+                    ? MappedFile::make_memory(planned.octets)
+                    : MappedFile::make_target(path_of(options, plan, planned), planned.octets);
     if (!file) return tl::unexpected(file.error());
     const std::span<const u8> header(reinterpret_cast<const u8*>(planned.header.data()),
                                      planned.header.size());

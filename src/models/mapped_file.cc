@@ -66,7 +66,7 @@ Expected<MappedFile> MappedFile::open_source(const std::string& path) {
 Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets) {
   MappedFile file;
   file.path_ = path;
-  file.part_path_ = path + ".part";
+  file.part_path_ = part_path(path);
   file.octets_ = octets;
   struct stat existing {};
   if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode))
@@ -80,10 +80,6 @@ Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets
   file.had_octets_ = static_cast<u64>(status.st_size);
   if (ftruncate(file.file_, static_cast<off_t>(octets)) != 0)
     return file_error(file.part_path_, errno);
-  if (const auto room = file.check_room(); !room) {
-    if (file.had_octets_ == 0) unlink(file.part_path_.c_str());
-    return tl::unexpected(room.error());
-  }
   if (const auto mapped = file.map(PROT_READ); !mapped) return tl::unexpected(mapped.error());
   return file;
 }
@@ -96,17 +92,6 @@ Expected<MappedFile> MappedFile::make_memory(u64 octets) {
     return tl::unexpected(mapped.error());
   if (octets != 0) madvise(file.data_, octets, MADV_HUGEPAGE);
   return file;
-}
-
-// Checks that the disk has room. Blocks that an earlier attempt wrote count as present.
-Expected<void> MappedFile::check_room() const {
-  struct statvfs room {};
-  struct stat status {};
-  if (fstatvfs(file_, &room) != 0 || fstat(file_, &status) != 0) return {};
-  const u64 has = static_cast<u64>(status.st_blocks) * 512;
-  const u64 free = u64{room.f_bavail} * room.f_frsize;
-  if (octets_ <= has || octets_ - has <= free) return {};
-  return tl::unexpected(no_room());
 }
 
 std::string MappedFile::no_room() const {

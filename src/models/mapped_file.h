@@ -1,5 +1,5 @@
 // MappedFile: a file and its mapping. A source is mapped read-only; a target is made under the name
-// FILE.part with all its room, and gets its name when it is complete.
+// FILE.part in its full size, and gets its name when it is complete.
 #pragma once
 
 #include <span>
@@ -27,9 +27,10 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   [[nodiscard]] static Expected<MappedFile> open_source(const std::string& path);
-  // Fails if there is no room, or if another process writes to it. had_octets() tells what an
-  // earlier attempt left there.
+  // Fails if another process writes to it. had_octets() tells what an earlier attempt left there.
   [[nodiscard]] static Expected<MappedFile> make_target(const std::string& path, u64 octets);
+  // The name of a target that is not complete.
+  [[nodiscard]] static std::string part_path(const std::string& path) { return path + ".part"; }
   // Anonymous memory.
   [[nodiscard]] static Expected<MappedFile> make_memory(u64 octets);
 
@@ -50,7 +51,6 @@ class MappedFile {
 
  private:
   [[nodiscard]] Expected<void> map(int protection);
-  [[nodiscard]] Expected<void> check_room() const;
   [[nodiscard]] std::string no_room() const;
   int file_ = -1;
   u8* data_ = nullptr;

@@ -68,6 +68,8 @@ int serve_model(std::span<const std::string> arguments) {
   catch_signals();
   const auto model = open_with_cache(*options);
   if (!model) return fail(kExitFailed, model.error());
+  for (const std::string& warning : model->warnings)
+    fmt::print(stderr, "verbena: warning: {}\n", warning);
   std::vector<const MappedFile*> files;
   for (const MappedFile& file : model->files) files.push_back(&file);
   const auto server = Server::make(model->manifest, files, options->agent);

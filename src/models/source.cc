@@ -11,7 +11,7 @@
 namespace verbena::models {
 namespace {
 
-constexpr double kPollSeconds = 0.5;
+constexpr double kAnswerPollSeconds = 0.5;
 constexpr u64 kMaxManifestOctets = u64{1} << 30;
 
 template <typename T>
@@ -116,8 +116,8 @@ Expected<std::string> Sources::ask(const Source& source, const std::string& verb
                                    const std::string& words) {
   const auto id = ask_later(source, verb, words);
   if (!id) return tl::unexpected(id.error());
-  for (double waited = 0; waited < patience_s_; waited += kPollSeconds) {
-    poll_answers(kPollSeconds);
+  for (double waited = 0; waited < patience_s_; waited += kAnswerPollSeconds) {
+    poll_answers(kAnswerPollSeconds);
     if (auto answer = take_answer(*id)) return std::move(*answer);
   }
   return tl::unexpected(source.address + " does not answer");

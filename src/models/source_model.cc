@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "models/weight_index.h"
 #include "transfer/safetensors.h"
 
 namespace verbena::models {
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 using transfer::Hash;
 using transfer::Manifest;
 
-Expected<void> check_safetensors(const MappedFile& file, const std::string& name) {
+Expected<transfer::SafetensorsHeader> read_header(const MappedFile& file, const std::string& name) {
   const auto wrong = [&](const std::string& why) { return tl::unexpected(name + ": " + why); };
   std::string prefix(transfer::SafetensorsHeader::kPrefixOctets, '\0');
   if (file.octets() < prefix.size() ||
@@ -28,9 +29,15 @@ Expected<void> check_safetensors(const MappedFile& file, const std::string& name
   std::string json(*octets, '\0');
   if (!file.read_at(prefix.size(), {reinterpret_cast<u8*>(json.data()), json.size()}))
     return wrong("it cannot be read");
-  const auto header = transfer::SafetensorsHeader::parse(json, file.octets());
+  auto header = transfer::SafetensorsHeader::parse(json, file.octets());
   if (!header) return wrong(header.error());
-  return {};
+  return *std::move(header);
+}
+
+std::string text_of(const MappedFile& file) {
+  std::string text(file.octets(), '\0');
+  if (!file.read_at(0, {reinterpret_cast<u8*>(text.data()), text.size()})) text.clear();
+  return text;
 }
 
 // Adds a folder's entry to the names. Fails on one that cannot be examined, as a link to nothing.
@@ -126,6 +133,16 @@ Expected<void> add_file(SourceModel& model, const std::string& name, MappedFile 
   return {};
 }
 
+// A model that lacks files may be served on purpose, so a wrong index is no error.
+void add_warnings(SourceModel& model, const TensorNames& tensors) {
+  for (std::size_t i = 0; i < model.files.size(); ++i) {
+    const std::string& name = model.manifest.files[i].name;
+    if (!is_weight_index(name)) continue;
+    if (std::string fault = fault_of_index(name, text_of(model.files[i]), tensors); !fault.empty())
+      model.warnings.push_back(std::move(fault));
+  }
+}
+
 }  // namespace
 
 std::string hash_cache_path(const std::string& path) {
@@ -146,15 +163,20 @@ Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets, Hash
     cache.retain(names);
   }
   if (names.empty()) return tl::unexpected(path + ": there is no file in it");
+  TensorNames tensors;
   for (const std::string& name : names) {
     auto file = MappedFile::open_source((folder / name).string());
     if (!file) return tl::unexpected(file.error());
-    if (name.ends_with(".safetensors"))
-      if (const auto checked = check_safetensors(*file, name); !checked)
-        return tl::unexpected(checked.error());
+    if (name.ends_with(".safetensors")) {
+      const auto header = read_header(*file, name);
+      if (!header) return tl::unexpected(header.error());
+      auto& known = tensors[name];
+      for (const transfer::Tensor& tensor : header->tensors) known.insert(tensor.name);
+    }
     if (const auto added = add_file(model, name, std::move(*file), cache, on_hashed); !added)
       return tl::unexpected(added.error());
   }
+  add_warnings(model, tensors);
   return model;
 }
 

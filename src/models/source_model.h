@@ -14,7 +14,8 @@ namespace verbena::models {
 struct SourceModel {
   transfer::Manifest manifest{};
   std::vector<MappedFile> files{};
-  u64 kept_chunks = 0;  // whose hashes the cache had
+  u64 kept_chunks = 0;                  // whose hashes the cache had
+  std::vector<std::string> warnings{};  // a line each, for the user
 };
 // Opens the files of a folder, or one file. Refuses safetensors files with a wrong header. Hashes
 // the files that `cache` does not know, and enters them there. `on_hashed` gets octets.

@@ -353,6 +353,18 @@ class BadInputTest(ModelTest):
         self.refused(safetensors({"x": ("F32", [3], bytes(16))}), "does not fit")
         self.refused(safetensors({"x": ("Q4", [4], bytes(4))}), "unknown dtype")
 
+    def test_an_index_that_lies(self):
+        index = self.model / "model.safetensors.index.json"
+        index.write_text(json.dumps({"weight_map": dict.fromkeys(self.tensors, "a.safetensors")}))
+        self.serve()  # without a warning
+        for place in "b.safetensors", "config.json":
+            index.write_text(json.dumps({"weight_map": {"layers.0.norm.weight": place}}))
+            server = self.start("serve", self.model)
+            self.assertEqual(server.stdout.readline(),
+                             f"verbena: warning: {index.name}: it names {place}, which is no "
+                             "safetensors file here\n")
+            self.assertIn("serving 4 files", server.stdout.readline())
+
     def test_a_file_that_changes(self):
         path = self.model / "b.bin"
         path.write_bytes(random.Random(4).randbytes(4 * MIB))
@@ -417,7 +429,12 @@ class BadInputTest(ModelTest):
         if mounted.returncode != 0:
             self.skipTest("no file system can be mounted")
         try:
-            self.fails("no room for 16.0 MiB", address, small / "copy")
+            self.fails("no room for 16.1 MiB", address, small / "copy")
+            os.truncate(big, 5 << 20)
+            (self.model / "more.bin").write_bytes(bytes(5 << 20))
+            _, address = self.serve()  # each file fits, both do not
+            self.fails("no room for 10.1 MiB", address, small / "copy")
+            self.assertEqual(list((small / "copy").iterdir()), [])
         finally:
             subprocess.run(["umount", small], check=True)
 
