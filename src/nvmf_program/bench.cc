@@ -98,6 +98,18 @@ class Bench {
   nvme::Status failed_ = nvme::Status::kSuccess;
 };
 
+// Why commands of so many octets are not possible; "": they are.
+std::string why_not(u32 octets, const nvme::IdentifyNamespace& space, u32 most_octets) {
+  const u32 block = 1u << space.block_log2;
+  const u64 size = space.blocks << space.block_log2;
+  if (octets % block != 0)
+    return "is no multiple of the namespace's block size, " + std::to_string(block);
+  if (octets > size) return "is more than the namespace has: " + std::to_string(size) + " octets";
+  if (octets > most_octets)
+    return "is too long: a command has at most " + std::to_string(most_octets) + " octets";
+  return "";
+}
+
 }  // namespace
 
 Expected<void> bench(const BenchOptions& options) {
@@ -108,13 +120,10 @@ Expected<void> bench(const BenchOptions& options) {
   const auto space = initiator.namespaces().find(options.nsid);
   if (space == initiator.namespaces().end())
     return tl::unexpected("the subsystem has no namespace " + std::to_string(options.nsid));
-  const u64 octets = space->second.blocks << space->second.block_log2;
-  if (options.block_octets % (1u << space->second.block_log2) != 0 ||
-      options.block_octets > octets || options.block_octets > initiator.max_transfer_octets())
-    return tl::unexpected(
-        "--block is no multiple of the namespace's blocks, or too long: "
-        "a command has at most " +
-        std::to_string(initiator.max_transfer_octets()) + " octets");
+  if (std::string why =
+          why_not(options.block_octets, space->second, initiator.max_transfer_octets());
+      !why.empty())
+    return tl::unexpected("--block " + std::to_string(options.block_octets) + " " + why);
   const auto memory = (*session)->node().allocate(u64{options.block_octets} * options.depth,
                                                   application::Content::kBytes,
                                                   application::Access::kRemoteReadWrite);

@@ -33,16 +33,23 @@ constexpr u32 kSpinsPerLook = 256;
 // With longer lists the peer begins later.
 constexpr std::size_t kMaxBatch = 16;
 
-// Joins requests to a list, and gives each its slices.
+// Joins requests to a list, and gives each its slices. Returns the number of slices.
 template <typename Request>
-void link_list(std::vector<Request>& requests, std::vector<ibv_sge>& slices) {
+std::size_t link_list(std::span<Request> requests, std::vector<ibv_sge>& slices) {
   ibv_sge* slice = slices.data();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].sg_list = slice;
     slice += requests[i].num_sge;
     requests[i].next = i + 1 < requests.size() ? &requests[i + 1] : nullptr;
   }
+  return static_cast<std::size_t>(slice - slices.data());
 }
+template <typename T>
+void erase_first(std::vector<T>& from, std::size_t count) {
+  from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(count));
+}
+// Of how many requests one is signalled, at least.
+u32 signal_interval(const QueueDepths& depths) { return std::max<u32>(depths.sends / 4, 1); }
 constexpr int kBacklog = 128;
 constexpr u8 kMaxReads = 16;
 constexpr u8 kRetries = 7;
@@ -247,12 +254,15 @@ bool LiveNode::make_room(u32 completions) {
 }
 
 bool LiveNode::make_queue_pair(Connection& connection) {
-  connection.completions = connection.depths.sends + connection.depths.receives;
+  // Requests of which the program knows by a message that they are done may still be in the queue.
+  connection.send_room = connection.depths.sends + signal_interval(connection.depths);
+  connection.signalled = Ring<u32>(connection.send_room);
+  connection.completions = connection.send_room + connection.depths.receives;
   if (!make_room(connection.completions)) return false;
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq_;
   init.qp_type = IBV_QPT_RC;
-  init.cap.max_send_wr = connection.depths.sends;
+  init.cap.max_send_wr = connection.send_room;
   init.cap.max_recv_wr = connection.depths.receives;
   init.cap.max_send_sge = Work::kMaxSlices;
   init.cap.max_recv_sge = 1;
@@ -467,7 +477,7 @@ void LiveNode::post_receive_now(Connection& connection, ConnectionId id, const R
 }
 
 void LiveNode::note_unposted(ConnectionId id, Connection& connection) {
-  if (connection.sends.empty() && connection.receives.empty()) unposted_.push_back(id);
+  if (!std::exchange(connection.is_unposted, true)) unposted_.push_back(id);
 }
 
 void LiveNode::flush_posts() {
@@ -476,37 +486,55 @@ void LiveNode::flush_posts() {
 
 void LiveNode::flush_posts_of(ConnectionId id) {
   Connection* const connection = find(id);
-  if (connection == nullptr || post_list(*connection)) return;
-  end(id, Event::Kind::kClosed, {});
+  if (connection == nullptr) return;
+  connection->is_unposted = false;
+  if (!post_list(*connection)) end(id, Event::Kind::kClosed, {});
 }
 
-// Receives go first: the peer may answer at once.
+// Receives go first: the peer may answer at once. They wait while sends wait for room: a receive
+// may be into memory that a send before it names.
 bool LiveNode::post_list(Connection& connection) {
-  bool is_posted = true;
-  if (!connection.receives.empty()) {
-    link_list(connection.receives, connection.receive_slices);
+  if (connection.sends.size() <= connection.send_room && !connection.receives.empty()) {
+    link_list(std::span(connection.receives), connection.receive_slices);
     ibv_recv_wr* bad = nullptr;
-    is_posted = ibv_post_recv(connection.cm->qp, connection.receives.data(), &bad) == 0;
+    if (ibv_post_recv(connection.cm->qp, connection.receives.data(), &bad) != 0) return false;
+    connection.receives.clear();
+    connection.receive_slices.clear();
   }
-  if (is_posted && !connection.sends.empty()) {
-    link_list(connection.sends, connection.send_slices);
-    ibv_send_wr* bad = nullptr;
-    is_posted = ibv_post_send(connection.cm->qp, connection.sends.data(), &bad) == 0;
+  return post_sends(connection);
+}
+
+// Posts as many as there is room for.
+bool LiveNode::post_sends(Connection& connection) {
+  const std::size_t count = std::min<std::size_t>(connection.sends.size(), connection.send_room);
+  if (count == 0) return true;
+  const std::span<ibv_send_wr> list = std::span(connection.sends).first(count);
+  const std::size_t slices = link_list(list, connection.send_slices);
+  ibv_send_wr* bad = nullptr;
+  if (ibv_post_send(connection.cm->qp, list.data(), &bad) != 0) return false;
+  for (const ibv_send_wr& request : list) {
+    ++connection.uncompleted;
+    if ((request.send_flags & IBV_SEND_SIGNALED) != 0)
+      connection.signalled.push(std::exchange(connection.uncompleted, 0));
   }
-  connection.receives.clear();
-  connection.receive_slices.clear();
-  connection.sends.clear();
-  connection.send_slices.clear();
-  return is_posted;
+  connection.send_room -= static_cast<u32>(count);
+  erase_first(connection.sends, count);
+  erase_first(connection.send_slices, slices);
+  return true;
 }
 
 // A work request leaves the send queue when it, or a later one, has a completion. So one in some
 // silent requests is signalled.
 bool LiveNode::must_signal(Connection& connection, bool is_reported) {
-  const bool is_due = ++connection.unsignalled >= std::max<u32>(connection.depths.sends / 4, 1);
+  const bool is_due = ++connection.unsignalled >= signal_interval(connection.depths);
   if (!is_reported && !is_due) return false;
   connection.unsignalled = 0;
   return true;
+}
+
+void LiveNode::on_sent(ConnectionId id, Connection& connection) {
+  connection.send_room += connection.signalled.pop();
+  if (!connection.sends.empty() || !connection.receives.empty()) note_unposted(id, connection);
 }
 
 void LiveNode::post(ConnectionId id, const Work& work) {
@@ -538,15 +566,18 @@ void LiveNode::post(ConnectionId id, const Work& work) {
     request.invalidate_rkey = *work.invalidate;
   }
   connection->sends.push_back(request);
-  if (connection->sends.size() == kMaxBatch) flush_posts_of(id);
+  if (connection->sends.size() >= kMaxBatch) flush_posts_of(id);
 }
 
 void LiveNode::on_completion(const ibv_wc& completion) {
   const ConnectionId id = connection_of(completion.wr_id);
-  if (find(id) == nullptr) return;
+  Connection* const connection = find(id);
+  if (connection == nullptr) return;
   if (completion.status != IBV_WC_SUCCESS) return end(id, Event::Kind::kClosed, {});
   const u32 work = static_cast<u32>(completion.wr_id);
-  switch (type_of(completion.wr_id)) {
+  const WorkType type = type_of(completion.wr_id);
+  if (type != WorkType::kReceive) on_sent(id, *connection);
+  switch (type) {
     case WorkType::kSilent: return;
     case WorkType::kReported:
       return tell({.kind = Event::Kind::kDone, .connection = id, .id = work});
@@ -618,6 +649,7 @@ bool LiveNode::wait(Duration at_most, std::span<const int> descriptors) {
     is_armed_ = true;
     take_completions();
   }
+  flush_posts();  // those for which there was no room before
   std::vector<pollfd> fds{{events_channel_->fd, POLLIN, 0}, {completion_channel_->fd, POLLIN, 0}};
   for (const int fd : descriptors) fds.push_back({fd, POLLIN, 0});
   const Time begin = now(), until = std::min(alarm_, begin + at_most);

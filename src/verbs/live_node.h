@@ -4,8 +4,9 @@
 // All connections share one completion queue. A work request's wr_id has the connection's number,
 // so completions of a connection that has ended are recognized and dropped. Work requests that a
 // program posts between two calls of poll(), wait() or spin() go to the device as lists, of
-// kMaxBatch at most: a list rings the peer's doorbell once. The device and its
-// protection domain are known once an address is bound or resolved: `local` names the address.
+// kMaxBatch at most: a list rings the peer's doorbell once. What the send queue has no room for
+// follows when earlier requests are complete. The device and its protection domain are known once
+// an address is bound or resolved: `local` names the address.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "application/node.h"
+#include "base/ring.h"
 #include "verbs/page_memory.h"
 
 namespace verbena::verbs {
@@ -83,7 +85,11 @@ class LiveNode final : public application::Node {
     std::vector<Receive> early{};  // receives that were posted before the queue pair existed
     std::vector<u8> private_data{};
     u32 completions = 0;
-    u32 unsignalled = 0;                  // work requests since the last signalled one
+    u32 send_room = 0;         // free places in the device's send queue
+    u32 unsignalled = 0;       // work requests since the last signalled one
+    u32 uncompleted = 0;       // likewise, of those that the device has
+    Ring<u32> signalled{0};    // of each signalled one that the device has: those it completes
+    bool is_unposted = false;  // it is in unposted_
     std::vector<ibv_send_wr> sends{};     // posted by the program, not yet to the device
     std::vector<ibv_sge> send_slices{};   // theirs, in order
     std::vector<ibv_recv_wr> receives{};  // likewise, one slice each
@@ -105,6 +111,8 @@ class LiveNode final : public application::Node {
   void flush_posts();
   void flush_posts_of(application::ConnectionId id);
   [[nodiscard]] static bool post_list(Connection& connection);
+  [[nodiscard]] static bool post_sends(Connection& connection);
+  void on_sent(application::ConnectionId id, Connection& connection);
   [[nodiscard]] static bool must_signal(Connection& connection, bool is_reported);
   void take_cm_events();
   void on_cm_event(const rdma_cm_event& event);

@@ -152,6 +152,19 @@ class NVMfTest(unittest.TestCase):
                                     "--depth", 200, "--seconds", 0.3, "--json"))
         self.assertGreater(told["iops"], 0)
 
+    def test_more_writes_than_a_queue_has_entries(self):
+        self.target()
+        told = json.loads(self.good("bench", ADDRESS, "--nqn", NQN, "--rw", "write", "--depth", 1000,
+                                    "--seconds", 0.5, "--json"))
+        self.assertEqual(told["reconnects"], 0)
+
+    def test_blocks_of_bench(self):
+        self.target("--nqn", NQN, "--namespace", "memory:64K,block=4096")
+        self.good("bench", ADDRESS, "--nqn", NQN, "--block", "12K", "--seconds", 0.1)
+        for size, words in (("5K", "is no multiple of the namespace's block size, 4096"),
+                            ("128K", "is more than the namespace has: 65536 octets")):
+            self.refused(1, words, "bench", ADDRESS, "--nqn", NQN, "--block", size)
+
     def test_over_iwarp(self):
         self.target("--link", "iwarp", "--nqn", NQN, "--namespace", "memory:8M")
         data = os.urandom(300_000)
@@ -351,6 +364,7 @@ class ThreadsTest(NVMfTest):
     test_authentication = test_a_target_that_accepts_one_group = test_wrong_keys = None
     test_a_full_disk = test_read_only_namespaces = test_what_a_target_tells = None
     test_over_iwarp = test_tshark_reads_the_capture = test_what_cannot_be_had = None
+    test_blocks_of_bench = None
     test_a_signal_ends_what_waits_for_a_pipe = None  # of hosts
 
     def test_queues_of_several_hosts_are_spread(self):
