@@ -17,8 +17,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Of these, headers or texts are part of our files.
-COMPILED_IN = ("libcli11-dev", "libexpected-dev", "nlohmann-json3-dev", "libjs-chart.js", "libspdlog-dev")
+# Of these, headers or texts are part of our files; pybind11's of verbena_torch alone.
+HEADERS = ("libcli11-dev", "libexpected-dev", "nlohmann-json3-dev", "libjs-chart.js",
+           "libspdlog-dev")
+TORCH_HEADERS = ("pybind11-dev",)
 LOADED_LATER = ("libssl3",)  # by dlopen(3), when a device encrypts
 
 
@@ -31,9 +33,21 @@ def version_of_verbena():
 
 
 def products(build):
-    """The files that are installed: bin/verbena and the files of lib/, without links."""
-    found = [build / "bin/verbena", *sorted((build / "lib").iterdir())]
+    """The files that are installed: bin/verbena and the files of lib/ and python/, without links."""
+    modules = sorted(path for pattern in ("*.py", "*.so")
+                     for path in (build / "python").rglob(pattern))
+    found = [build / "bin/verbena", *sorted((build / "lib").iterdir()), *modules]
     return [path for path in found if path.is_file() and not path.is_symlink()]
+
+
+def compiled_in(build):
+    """The packages of others' sources that our files are made of, with the C++ library's archive,
+    which the libraries for any program are linked with."""
+    settings = (build / "CMakeCache.txt").read_text()
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)", settings, re.M).group(1)
+    archive = os.path.realpath(run(compiler, "-print-file-name=libstdc++.a").stdout.strip())
+    has_torch = (build / "python/verbena_torch/_backend.so").exists()
+    return {*HEADERS, *(TORCH_HEADERS if has_torch else ()), *owners([archive]).values()}
 
 
 def needed(path):
@@ -100,7 +114,8 @@ def document(build):
     loaded = {path: [library for library in needed(path) if pathlib.Path(library).name not in ours]
               for path in files}
     owner = owners({library for each in loaded.values() for library in each})
-    packages = installed({*owner.values(), *COMPILED_IN, *LOADED_LATER})
+    sources = compiled_in(build)
+    packages = installed({*owner.values(), *sources, *LOADED_LATER})
     entries, relations = [], [relation("SPDXRef-DOCUMENT", "DESCRIBES", root)]
     for path in files:
         name = str(path.relative_to(build))
@@ -114,7 +129,7 @@ def document(build):
                 continue
             relations.append(relation(entries[-1]["SPDXID"], "DYNAMIC_LINK",
                                       identifier(f"Package-{owner[library]}")))
-    for name in sorted(packages.keys() & {*COMPILED_IN}):
+    for name in sorted(packages.keys() & sources):
         relations.append(relation(root, "STATIC_LINK", identifier(f"Package-{name}")))
     for name in sorted(packages.keys() & {*LOADED_LATER}):
         relations.append(relation(identifier(f"Package-{name}"), "OPTIONAL_DEPENDENCY_OF", root))

@@ -66,6 +66,6 @@ class Result(unittest.TextTestResult):
             note(str(test), "skipped", 0, reason)
 
 
-def main(result=Result):
-    unittest.main(verbosity=2, buffer=False,
+def main(result=Result, argv=None):
+    unittest.main(argv=argv, verbosity=2, buffer=False,
                   testRunner=unittest.TextTestRunner(verbosity=2, resultclass=result))

@@ -15,6 +15,9 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "programs"))
+import testing  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/test").resolve()
 
 
@@ -38,7 +41,8 @@ class Sbom(unittest.TestCase):
 
     def test_each_product_has_its_hash(self):
         hashes = {each["fileName"]: each["checksums"][0]["checksumValue"] for each in self.document["files"]}
-        for name in ("bin/verbena", "lib/libibverbs.so.1", "lib/librdmacm.so.1"):
+        for name in ("bin/verbena", "lib/libibverbs.so.1", "lib/librdmacm.so.1",
+                     "python/verbena_transfer/__init__.py"):
             content = (BUILD / name).read_bytes()
             self.assertEqual(hashes[f"./{name}"], hashlib.sha256(content).hexdigest())
 
@@ -55,6 +59,13 @@ class Sbom(unittest.TestCase):
         self.assertIn("libc6", versions)
         self.assertTrue(all(versions.values()))
 
+    def test_what_is_compiled_in_is_listed(self):
+        """nlohmann's headers, and the C++ library, which libibverbs.so.1 does not load."""
+        linked = {each["relatedSpdxElement"] for each in self.document["relationships"]
+                  if each["relationshipType"] == "STATIC_LINK"}
+        self.assertIn("SPDXRef-Package-nlohmann-json3-dev", linked)
+        self.assertTrue([each for each in linked if "Package-libstdc" in each], linked)
+
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    testing.main(argv=sys.argv[:1])
