@@ -14,6 +14,7 @@ import collections
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -171,9 +172,15 @@ def table(rows, peer):
     return lines
 
 
+def release():
+    """Debian 12, for example."""
+    name = platform.freedesktop_os_release()
+    return f"{name['NAME'].removesuffix(' GNU/Linux')} {name['VERSION_ID']}"
+
+
 def document(rows):
     lines = ["# Compatibility", "",
-             "Programs that were run unmodified on Verbena, as Debian 12 ships them, and what came of it.",
+             f"Programs that were run unmodified on Verbena, as {release()} ships them, and what came of it.",
              "`python3 tests/programs/compatibility.py build/release` has written this from the runs",
              "themselves; a row that was not run is not here. The tests, with what each checks of a",
              "program's output, are `tests/programs/*_test.py`.", "",

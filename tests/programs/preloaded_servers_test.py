@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Servers of Debian 12 under its librspreload, with the programs that test them. Each server waits by
+"""Servers of Debian under its librspreload, with the programs that test them. Each server waits by
 epoll, and most of them accept by accept4(). Debian's librspreload replaces neither (rdma-core has
 both since 2024 and 2026), so a server gets an error and ends, or stays on TCP, with a card as well.
 
@@ -18,8 +18,8 @@ from rsocket_preload import PRELOAD, preloaded
 
 BUILD = harness.build_from_command_line()
 LIMIT_S = 60
-REASON = "cannot run over Debian 12's librspreload, which lacks {}"
-POSTGRES = pathlib.Path("/usr/lib/postgresql/15/bin")
+REASON = "cannot run over Debian's librspreload, which lacks {}"
+POSTGRES = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), default=pathlib.Path("none"))
 
 
 def needs(program):
@@ -50,7 +50,7 @@ class PreloadedServersTest(unittest.TestCase):
         """Its client, too, waits by epoll."""
         program = self.start("redis-server", "--bind", BUILD.address, "--port", self.port, "--save",
                              "")
-        self.check_that_it_prints(program, "Unrecoverable error creating TCP socket accept handler")
+        self.check_that_it_prints(program, "accept handler")
         harness.record.remark("redis-server", REASON.format("epoll"))
 
     @needs("memcached")
@@ -75,19 +75,22 @@ class PreloadedServersTest(unittest.TestCase):
                                   lambda: log.read_text() if log.exists() else "")
         harness.record.remark("nginx", REASON.format("epoll and accept4"))
 
-    @unittest.skipUnless((POSTGRES / "postgres").exists(), "postgresql-15 is not installed")
+    @unittest.skipUnless((POSTGRES / "postgres").exists(), "postgresql is not installed")
     def test_postgresql(self):
-        """A connection reaches the server, and the process that serves it fails. Before, processes
-        that the server had forked closed their copies of the listening rsocket."""
+        """Up to PostgreSQL 15 a connection reaches the server, and the process that serves it fails;
+        before, processes that the server had forked closed their copies of the listening rsocket.
+        Later servers wait for connections by epoll, too."""
         data = self.folder / "data"
         subprocess.run([POSTGRES / "initdb", "-D", data, "-A", "trust", "-N"], check=True,
                        capture_output=True, cwd="/tmp", **harness.ordinary_user()[0])
         server = self.start(POSTGRES / "postgres", "-D", data, "-h", BUILD.address, "-p", self.port,
                             "-k", self.folder)
-        self.check_that_it_prints(server, "ready to accept connections")
-        client = self.start(POSTGRES / "psql", "-h", BUILD.address, "-p", self.port, "-d", "postgres",
-                            "-c", "select 1")
-        self.assertNotEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
+        harness.wait_until(lambda: "ready to accept connections" in server.output() or server.ended(),
+                           LIMIT_S, f"the server is ready\n{server}")
+        if not server.ended():
+            client = self.start(POSTGRES / "psql", "-h", BUILD.address, "-p", self.port,
+                                "-d", "postgres", "-c", "select 1")
+            self.assertNotEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
         self.check_that_it_prints(server, "epoll_ctl() failed")
         for program in ("postgres", "psql"):
             harness.record.remark(program, REASON.format("epoll"))
