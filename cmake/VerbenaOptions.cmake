@@ -24,6 +24,12 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy and editors
 
+# The same sources give the same bytes in each folder: libraries are found relative to the program, and
+# __FILE__ is relative to the tree. So ccache also finds what another clone has compiled.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+add_compile_options(
+  -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=${CMAKE_BINARY_DIR}/=)
+
 # The drop-in libraries are optimized as a whole when they are linked: a seventh of their instructions
 # for a small message. Their objects carry machine code too, which the other programs are linked from
 # (verbena_optimize_at_link_time).
