@@ -397,16 +397,17 @@ function(verbena_command name)
 
   add_dependencies(product ${name})
   install(TARGETS ${name} RUNTIME)
-  # Its manual pages are what it says with --help. Instrumented programs are for tests alone.
+  # Its manual pages are its --help, and the public headers. Instrumented programs are for tests alone.
   find_program(VERBENA_PYTHON NAMES python3)
   if(VERBENA_PYTHON AND NOT VERBENA_SANITIZE AND NOT VERBENA_TRAINING_RUN)
     set(script ${CMAKE_SOURCE_DIR}/cmake/manual_pages.py)
-    add_custom_command(OUTPUT man/${name}.1
-      COMMAND ${VERBENA_PYTHON} ${script} $<TARGET_FILE:${name}> ${CMAKE_BINARY_DIR}/man
-      DEPENDS ${name} ${script} VERBATIM)
-    add_custom_target(manual_pages ALL DEPENDS man/${name}.1)
+    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/verbena/*.h)
+    add_custom_command(OUTPUT man/man1/${name}.1
+      COMMAND ${VERBENA_PYTHON} ${script} $<TARGET_FILE:${name}> ${CMAKE_BINARY_DIR}/man ${headers}
+      DEPENDS ${name} ${script} ${headers} VERBATIM)
+    add_custom_target(manual_pages ALL DEPENDS man/man1/${name}.1)
     add_dependencies(product manual_pages)
-    install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
   endif()
 endfunction()
 

@@ -1,6 +1,7 @@
-"""Writes manual pages from what `verbena --help` and `verbena COMMAND --help` print.
+"""Writes manual pages: section 1 from what `verbena --help` and `verbena COMMAND --help` print,
+section 3 from the public headers.
 
-usage: manual_pages.py VERBENA FOLDER
+usage: manual_pages.py VERBENA FOLDER HEADER...
 """
 
 import pathlib
@@ -24,9 +25,13 @@ def roff(line):
     return "\\&" + text if text[:1] in (".", "'") else text
 
 
-def page_of(name, version, text):
+def title(name, section, version, manual):
+    return [f'.TH {roff(name.upper())} {section} "" "{version}" "{manual}"', ".nh"]
+
+
+def command_page(name, version, text):
     """Lines stay as they are, but for the name's, which whatis(1) reads: "verbena-sim - ..."."""
-    page = [f'.TH {roff(name.upper())} 1 "" "{version}" "User Commands"', ".nh"]
+    page = title(name, 1, version, "User Commands")
     section = ""
     for line in text.rstrip().split("\n"):
         if re.fullmatch(r"[A-Z][A-Z ]*", line):
@@ -39,14 +44,40 @@ def page_of(name, version, text):
     return "\n".join(page) + "\n"
 
 
-def main(verbena, folder):
-    out = pathlib.Path(folder)
-    out.mkdir(parents=True, exist_ok=True)
+def header_name(header):
+    """verbena.h, verbena-transfer.h."""
+    return header.name if header.stem == "verbena" else f"verbena-{header.name}"
+
+
+def about(header):
+    """The words of its first comment, and what follows that."""
+    comment, rest = re.match(r"/\*(.*?)\*/\n(.*)", header.read_text(), re.S).groups()
+    return re.sub(r"^ \* ?", "", comment, flags=re.M).strip(), rest
+
+
+def header_page(header, version):
+    """The name's line has the first sentence."""
+    name, (words, declarations) = header_name(header), about(header)
+    sentence = " ".join(re.match(r"(.*?)[.:;](?:\s|$)", words, re.S).group(1).split())
+    page = title(name, 3, version, "Library Functions Manual")
+    page += [".SH NAME", roff(f"{name} - {sentence}"), ".SH SYNOPSIS", ".nf",
+             roff(f"#include <verbena/{header.name}>"), ".SH DESCRIPTION", ".nf"]
+    page += [*map(roff, words.split("\n")), ".SH DECLARATIONS", ".nf"]
+    page += map(roff, declarations.expandtabs().rstrip().split("\n"))
+    return "\n".join(page) + "\n"
+
+
+def main(verbena, folder, *headers):
+    commands_folder, headers_folder = (pathlib.Path(folder, name) for name in ("man1", "man3"))
+    for each in (commands_folder, headers_folder):
+        each.mkdir(parents=True, exist_ok=True)
     version = subprocess.run([verbena, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    (out / "verbena.1").write_text(page_of("verbena", version, help_of(verbena)))
-    for command in commands(verbena):
-        name = f"verbena-{command}"
-        (out / f"{name}.1").write_text(page_of(name, version, help_of(verbena, command)))
+    for command in ((), *((name,) for name in commands(verbena))):
+        name = "-".join(("verbena", *command))
+        page = command_page(name, version, help_of(verbena, *command))
+        (commands_folder / f"{name}.1").write_text(page)
+    for header in map(pathlib.Path, headers):
+        (headers_folder / f"{header_name(header)}.3").write_text(header_page(header, version))
 
 
 if __name__ == "__main__":

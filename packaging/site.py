@@ -34,11 +34,10 @@ def manual_page(name, text):
 
 
 def header_page(path):
-    """Its first comment as text, and the whole header."""
-    text = path.read_text()
-    first = re.match(r"/\*(.*?)\*/", text, re.S).group(1)
-    words = re.sub(r"^ \* ?", "", first, flags=re.M).strip()
-    return f"# {path.parent.name}/{path.name}\n\n```text\n{words}\n```\n\n## Declarations\n\n```c\n{text}```\n"
+    """Its first comment as text, and what follows."""
+    words, declarations = manual_pages.about(path)
+    return (f"# {path.parent.name}/{path.name}\n\n```text\n{words}\n```\n\n"
+            f"## Declarations\n\n```c\n{declarations}```\n")
 
 
 def bring_along(page, source):
