@@ -14,6 +14,9 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "programs"))
+import testing  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/test").resolve()
 LIBRARIES = {"libverbena-coll1": "libverbena-coll.so.1", "libverbena-transfer1": "libverbena-transfer.so.1"}
 
@@ -70,4 +73,4 @@ class Symbols(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    testing.main(argv=sys.argv[:1])

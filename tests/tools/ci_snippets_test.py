@@ -22,6 +22,9 @@ except ImportError:
 import kubernetes_manifests
 
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "programs"))
+import testing  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/test").resolve()
 
 
@@ -53,14 +56,17 @@ def run_action(folder, inputs):
 
 
 def copy_sources(folder):
-    """Of Verbena's tree: a `dev` whose builds are there already, and files of the same names."""
+    """Of Verbena's tree: a `dev` whose builds are there already and that notes its arguments in
+    dev.log, and files of the same names."""
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy(ROOT / name, folder)
-    for name in ("cmake", "include", "src"):
+    for name in ("cmake", "include", "python", "src", "viewer"):
         (folder / name).mkdir()
         (folder / name / "file").write_text(name)
     (folder / "dev").write_text(
-        f'#!/bin/sh\ncd "$(dirname "$0")" && test "$*" = "build product" && mkdir -p build && ln -sfn "{BUILD}" build/product\n')
+        '#!/bin/sh\ncd "$(dirname "$0")"\necho "$*" >>dev.log\n'
+        f'test "$*" = "setup product" || {{ test "$*" = "build product" && mkdir -p build && '
+        f'ln -sfn "{BUILD}" build/product; }}\n')
     (folder / "dev").chmod(0o755)
 
 
@@ -80,8 +86,17 @@ class Action(unittest.TestCase):
         before = self.cache_key()
         self.assertRegex(before, r"\Ahash=[0-9a-f]{16}\n\Z")
         self.assertEqual(self.cache_key(), before)
-        (self.folder / "src/file").write_text("changed")
-        self.assertNotEqual(self.cache_key(), before)
+        for name in ("src/file", "viewer/file", "python/file"):
+            (self.folder / name).write_text("changed")
+            now = self.cache_key()
+            self.assertNotEqual(now, before, name)
+            before = now
+
+    def test_a_build_from_the_cache_gets_its_libraries(self):
+        """Another machine has built it: the packages of this one have never been installed."""
+        for _ in range(2):
+            self.assertEqual(run_action(self.folder, {"run": "true"}).returncode, 0)
+        self.assertEqual((self.folder / "dev.log").read_text(), "build product\nsetup product\n")
 
     def test_runs_commands_with_a_device(self):
         done = run_action(self.folder, {"run": "ibv_devices | grep verbena0\necho \"it's done\"",
@@ -200,4 +215,4 @@ class Kubernetes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testing.main(argv=sys.argv[:1])

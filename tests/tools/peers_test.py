@@ -14,9 +14,10 @@ import unittest
 import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "peers"))
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("peers", "programs")]
 import outputs  # noqa: E402
 import run  # noqa: E402
+import testing  # noqa: E402
 import trees  # noqa: E402
 
 
@@ -199,4 +200,4 @@ class Runs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    testing.main(argv=sys.argv[:1])

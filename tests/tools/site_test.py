@@ -16,6 +16,9 @@ import unittest
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "programs"))
+import testing  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/test").resolve()
 LOADS = {("script", "src"), ("link", "href"), ("img", "src")}
 
@@ -96,4 +99,4 @@ class Site(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    testing.main(argv=sys.argv[:1])
