@@ -22,6 +22,7 @@
 #include "host/local/process_memory.h"
 #include "host/network/local_address.h"
 #include "host/os/error.h"
+#include "host/progress/waiter_sleep.h"
 
 namespace verbena::host {
 
@@ -85,11 +86,18 @@ class Adapter {
   [[nodiscard]] virtual u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) = 0;
   // Arms the CQ, and the helper thread, since the caller is about to sleep.
   virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
-  // The caller is about to sleep until an event comes: receives in this thread until it is there,
-  // or until it is better to sleep, and be woken by the helper. `has_event`: asked with the adapter
-  // locked. Returns whether the caller sleeps now; then it calls on_awake() afterwards.
-  [[nodiscard]] virtual bool look_before_sleep(const std::function<bool()>& has_event) = 0;
-  virtual void on_awake() = 0;
+  // A thread waits for an event (host/events/event_wait.h). How it goes on:
+  enum class Wait : u8 {
+    kOver,      // the event is there
+    kForLink,   // it receives, for all that wait
+    kForEvent,  // another thread receives: it sleeps until its event
+  };
+  [[nodiscard]] virtual Wait begin_wait() = 0;
+  // From kForLink: receives until `has_event`, asked with the adapter locked, or until it is time
+  // to sleep. If the result is kForLink again, sleep_in_wait() comes next, and then this.
+  [[nodiscard]] virtual Wait receive_in_wait(const std::function<bool()>& has_event) = 0;
+  [[nodiscard]] virtual Woken sleep_in_wait(int event) = 0;  // as WaiterSleep::sleep()
+  virtual void end_wait(Wait from) = 0;                      // unless it is over
 
   // Processes the packets that have arrived so far and sends the answers, held ones included, as a
   // card has done by now. Call it before a QP is destroyed or changes to a state in which they

@@ -23,10 +23,11 @@
 #include <utility>
 #include <vector>
 
-#include "host/events/event_queue.h"
+#include "host/events/event_wait.h"
 #include "host/live_adapter.h"
 #include "host/network/socket_address.h"
 #include "host/progress/adaptive_mutex.h"
+#include "host/queue_target_for_test.h"
 #include "host/rc_endpoint_for_test.h"
 #include "host/sharing/directory.h"
 #include "host/sharing/qpn_slot.h"
@@ -149,16 +150,6 @@ TEST_F(AdapterTest, WaitingInMemoryBetweenPolls) {
   }
 }
 
-class QueueTarget final : public EventTarget {
- public:
-  void on_completion_event() override { queue_->push(1); }
-  void on_async_event(const AsyncEvent&) override {}
-  EventQueue<int>& queue() { return *queue_; }
-
- private:
-  std::unique_ptr<EventQueue<int>> queue_ = std::move(*EventQueue<int>::create());
-};
-
 // A program that gets 0 here, and then learns of the peer's disconnection, would destroy the QP and
 // count the completion as flushed.
 TEST_F(AdapterTest, APollThatOfferedTheCoreReturnsWhatArrivedMeanwhile) {
@@ -237,11 +228,13 @@ TEST(AdapterEventTest, AThreadThatLooksIsNotCancelled) {
     b.adapter().request_notification(b.cq(), NotifyOn::kAnyCompletion);
     a.post(SendOp::kSend, 100);
     EXPECT_EQ(target.queue().pop(), 1);
-    const bool sleeps = b.adapter().look_before_sleep([&] {
+    EventWait wait(b.adapter());
+    ASSERT_TRUE(wait.is_for_link());
+    wait.receive([&] {
       pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &while_looking);
       return true;
     });
-    if (sleeps) b.adapter().on_awake();
+    wait.end();
     EXPECT_EQ(b.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
   }

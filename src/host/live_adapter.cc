@@ -148,8 +148,9 @@ u32 LiveAdapter::poll_with_lock(CompletionQueue* cq, std::span<CQE> out) {
   holding_.on_poll();
   if (is_due(clock_.last() + kDeferral)) run_deferred_in_poll();
   u32 count = device_.poll_cq(cq, out);
-  const Received received =
-      policy_.should_receive_in_poll(count != 0) ? receive_in_poll() : Received::kNothing;
+  const Received received = policy_.should_receive_in_poll(count != 0)
+                                ? receive_in_poll(Look::kLikely)
+                                : Received::kNothing;
   const bool any = received != Received::kNothing;
   if (any && count == 0) count = device_.poll_cq(cq, out);
   if (any) policy_.on_receipt_in_poll(clock_.last());
@@ -159,16 +160,16 @@ u32 LiveAdapter::poll_with_lock(CompletionQueue* cq, std::span<CQE> out) {
   while (policy_.should_stay()) stay_once();
   if (received == Received::kThroughRings && !stays)
     tell_helper_of_device();
-  else if (any || policy_.listens() || alarm_.is_check_near(clock_.last()))
+  else if (any || policy_.is_listened_to() || alarm_.is_check_near(clock_.last()))
     tell_helper_after_call(clock_.last());
   return count;
 }
 
-LiveAdapter::Received LiveAdapter::receive_in_poll() {
+LiveAdapter::Received LiveAdapter::receive_in_poll(Look look) {
   const Time now = clock_.now();
   holding_.on_call(now);
   if (holding_.must_send_in_poll()) send_frames(now);
-  const bool received = receive_batch(Look::kLikely, now);
+  const bool received = receive_batch(look, now);
   const bool timed = is_due(now) && run_due_timers(now);
   if (!received && !timed) {
     holding_.on_vain_poll(now);
@@ -217,41 +218,88 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   tell_helper_after_call(now);
 }
 
-// Threads that wait for events are those that programs cancel.
-bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
+// --- threads that wait for events: those that programs cancel
+
+Adapter::Wait LiveAdapter::begin_wait() {
   const NoCancellation guard;
   const std::lock_guard lock(mutex_);
   const Time now = clock_.now();
-  const bool looks = policy_.on_wait(now);
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   device_.hurry_leftovers();
   take_outputs(now);
-  tell_helper();
-  const bool found = looks && look_until(has_event);
-  if (looks) {
-    const bool others = asleep_.load(std::memory_order_relaxed) != 0;
-    policy_.on_wait_over(found ? WaitResult::kEvent : WaitResult::kSleep,
-                         others ? Sleepers::kSome : Sleepers::kNone);
-    tell_helper();
+  return policy_.on_wait(now) ? Wait::kForLink : leave_to_others();
+}
+
+Adapter::Wait LiveAdapter::receive_in_wait(const std::function<bool()>& has_event) {
+  const NoCancellation guard;
+  const std::lock_guard lock(mutex_);
+  if (policy_.is_listened_to()) {
+    policy_.on_wake_in_wait(clock_.exactly_now());
+    return look_and_sleep(has_event, Look::kEverywhere);
   }
-  if (!found) asleep_.fetch_add(1, std::memory_order_relaxed);
-  return !found;
+  if (policy_.should_look_in_wait(clock_.last())) return look_and_sleep(has_event, Look::kLikely);
+  return begin_sleep() ? Wait::kForLink : look_and_sleep(has_event, Look::kEverywhere);
+}
+
+void LiveAdapter::end_wait(Wait from) {
+  const NoCancellation guard;
+  if (from == Wait::kForEvent) {
+    asleep_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  leave_wait(clock_.exactly_now());
+}
+
+Adapter::Wait LiveAdapter::look_and_sleep(const std::function<bool()>& has_event, Look look) {
+  for (;; look = Look::kEverywhere) {
+    tell_helper();
+    if (look_until(has_event, look)) {
+      leave_wait(clock_.last());
+      return Wait::kOver;
+    }
+    if (!policy_.should_sleep_on_link()) {
+      policy_.on_vain_wakes(clock_.last());
+      return leave_to_others();
+    }
+    if (begin_sleep()) return Wait::kForLink;
+  }
+}
+
+// Returns false if something has come for which no descriptor would wake the waiter.
+bool LiveAdapter::begin_sleep() {
+  policy_.on_sleep_in_wait();
+  if (!refresh_helper()) return true;
+  policy_.on_wake_in_wait(clock_.last());
+  return false;
 }
 
 // Returns false when it is time to sleep.
-bool LiveAdapter::look_until(const std::function<bool()>& has_event) {
-  for (;;) {
-    const bool received = receive_in_poll() != Received::kNothing;
+bool LiveAdapter::look_until(const std::function<bool()>& has_event, Look look) {
+  for (;; look = Look::kLikely) {
+    const bool received = receive_in_poll(look) != Received::kNothing;
     const Time now = clock_.last();
     policy_.on_look_in_wait(received ? LookResult::kReceived : LookResult::kNothing, now);
     if (has_event()) return true;
-    if (!policy_.should_look_in_wait(now)) return false;
+    if (!policy_.should_look_in_wait(now) && !link_->leaves_some()) return false;
     const bool offers = policy_.should_offer_core();
     mutex_.unlock();  // others may have waited for it
     if (offers) ::sched_yield();
     mutex_.lock();
     if (offers) policy_.on_core_returned(now, clock_.now());
   }
+}
+
+Adapter::Wait LiveAdapter::leave_to_others() {
+  asleep_.fetch_add(1, std::memory_order_relaxed);
+  tell_helper();
+  return Wait::kForEvent;
+}
+
+void LiveAdapter::leave_wait(Time now) {
+  const bool others = asleep_.load(std::memory_order_relaxed) != 0;
+  policy_.on_wait_over(others ? Sleepers::kSome : Sleepers::kNone, now);
+  tell_helper();
 }
 
 void LiveAdapter::receive_arrived() {

@@ -21,6 +21,7 @@
 #include "host/progress/helper_alarm.h"
 #include "host/progress/holding_policy.h"
 #include "host/progress/progress_policy.h"
+#include "host/progress/waiter_sleep.h"
 #include "host/stats/stats_port.h"
 #include "host/stream_side.h"
 
@@ -38,8 +39,10 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
-  [[nodiscard]] bool look_before_sleep(const std::function<bool()>& has_event) override;
-  void on_awake() override { asleep_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] Wait begin_wait() override;
+  [[nodiscard]] Wait receive_in_wait(const std::function<bool()>& has_event) override;
+  [[nodiscard]] Woken sleep_in_wait(int event) override { return waiter_sleep_.sleep(event); }
+  void end_wait(Wait from) override;
   void receive_arrived() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
@@ -114,8 +117,13 @@ class LiveAdapter final : public Adapter {
     kThroughRings,  // and nothing else was looked at
     kMore,
   };
-  Received receive_in_poll();
-  bool look_until(const std::function<bool()>& has_event);
+  Received receive_in_poll(Look look);
+  // For a thread that waits for an event. The first look is where `look` says.
+  Wait look_and_sleep(const std::function<bool()>& has_event, Look look);
+  bool look_until(const std::function<bool()>& has_event, Look look);
+  bool begin_sleep();
+  Wait leave_to_others();
+  void leave_wait(Time now);
   [[nodiscard]] PollResult result_of_poll(u32 count, bool received) const;
   void take_frames(Time now);
   Reception take_frame(const IngressFrame& frame, Time now);
@@ -165,7 +173,7 @@ class LiveAdapter final : public Adapter {
   void serve_stats();  // the helper thread, at a question
 
   AdaptiveMutex mutex_;
-  std::atomic<u32> asleep_ = 0;       // threads, between look_before_sleep() and on_awake()
+  std::atomic<u32> asleep_ = 0;       // threads, until their events
   std::unique_ptr<LocalPath> local_;  // nullptr: none
   Device device_;
   LiveConnectionManager connections_;
@@ -185,6 +193,7 @@ class LiveAdapter final : public Adapter {
   Time due_;  // the first timer of all, and what is held to a rate; Time(): not known
   Instruments instruments_{device_, link_, local_.get(), clock_};
   HelperAlarm alarm_{policy_, holding_};
+  WaiterSleep waiter_sleep_{link_->descriptors()};
 };
 
 }  // namespace verbena::host

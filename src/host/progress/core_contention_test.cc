@@ -5,17 +5,17 @@
 namespace verbena::host {
 namespace {
 
-constexpr Time kBegin = Time() + sec(100);
+constexpr Time kOrigin = Time() + sec(100);
 
 TEST(CoreContentionTest, AnOfferThatNobodyTakesChangesNothing) {
   CoreContention contention;
-  contention.on_core_returned(kBegin, kBegin + CoreContention::kTaken - ns(1));
-  EXPECT_FALSE(contention.is_core_wanted(kBegin));
+  contention.on_core_returned(kOrigin, kOrigin + CoreContention::kTaken - ns(1));
+  EXPECT_FALSE(contention.is_core_wanted(kOrigin));
 }
 
 TEST(CoreContentionTest, TheRestDoublesWhileTheCoreIsTaken) {
   CoreContention contention;
-  Time now = kBegin;
+  Time now = kOrigin;
   for (Duration rest = DoublingRest::kMin; rest < DoublingRest::kMax; rest = rest * 2) {
     contention.on_core_returned(now - CoreContention::kTaken, now);
     EXPECT_TRUE(contention.is_core_wanted(now + rest - ns(1))) << rest.ns();
@@ -26,9 +26,9 @@ TEST(CoreContentionTest, TheRestDoublesWhileTheCoreIsTaken) {
 
 TEST(CoreContentionTest, TheRestIsShortAgainAfterQuietTimes) {
   CoreContention contention;
-  for (const Time now : {kBegin, kBegin + ms(20)})
+  for (const Time now : {kOrigin, kOrigin + ms(20)})
     contention.on_core_returned(now - CoreContention::kTaken, now);
-  const Time later = kBegin + sec(10);
+  const Time later = kOrigin + sec(10);
   contention.on_core_returned(later - CoreContention::kTaken, later);
   EXPECT_FALSE(contention.is_core_wanted(later + DoublingRest::kMin));
 }

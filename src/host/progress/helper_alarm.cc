@@ -12,7 +12,7 @@ constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is the
 
 bool HelperAlarm::tell(Link& link, Time device, Time others, Time now) {
   policy_.listens() ? helper_->listen() : helper_->ignore();
-  const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
+  const Listening listening = policy_.is_listened_to() ? Listening::kYes : Listening::kNo;
   const bool has_come = link.on_listening(listening);
   listening_ = listening;
   alarm_ = helper_->wake_at(deadline(device, others, now), now);
@@ -28,9 +28,10 @@ Time HelperAlarm::next_look(Time now) const {
 }
 
 // Calls run the device's timers too: while they come, the helper only looks whether they still do.
+// Nobody calls while a thread sleeps on the link.
 Time HelperAlarm::deadline(Time device, Time others, Time now) const {
   const Time check = next_look(now), by_calls = now + kTimersRunByCalls;
-  if (!policy_.listens()) return check;
+  if (!policy_.is_listened_to()) return check;
   return std::min(
       {check, others, holding_.is_called_often(now) ? std::max(device, by_calls) : device});
 }

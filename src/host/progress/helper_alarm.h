@@ -36,16 +36,16 @@ class HelperAlarm {
     checked_ = policy_.next_check();
     return knows_already(now);
   }
-  // Tells the helper, and tells `link` whether a thread listens. `device` and `others` are the due
-  // times of the device's timers and of all others. Returns true if something has arrived for which
-  // no descriptor wakes the helper.
+  // Tells the helper, and tells `link` whether a thread sleeps on it. `device` and `others` are the
+  // due times of the device's timers and of all others. Returns true if something has arrived for
+  // which no descriptor wakes the helper.
   [[nodiscard]] bool tell(Link& link, Time device, Time others, Time now);
   void wake(Time now) { alarm_ = helper_->wake_at(now, now); }
   void on_wakeup() { alarm_ = Time::never(); }  // it may have been the alarm
 
  private:
   [[nodiscard]] bool knows_already(Time now) const {
-    return !policy_.listens() && listening_ == Listening::kNo &&
+    return !policy_.is_listened_to() && listening_ == Listening::kNo &&
            HelperThread::will_do(alarm_, next_look(now), now);
   }
   [[nodiscard]] Time next_look(Time now) const;

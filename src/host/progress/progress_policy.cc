@@ -151,15 +151,16 @@ void ProgressPolicy::on_stay(LookResult result, Time now) {
 }
 
 bool ProgressPolicy::on_helper_wake(Time now) {
-  if (now < next_check() && !listens()) return false;
+  if (now < next_check() && !is_listened_to()) return false;
   move(ReceiverEvent::kRestOver);
-  if (listens()) return true;
+  if (is_listened_to()) return true;
   if (polls_ != polls_at_check_) {
     check_later(now);
     return false;
   }
   if (posts_ == posts_at_check_) waits_in_a_row_ = 0;
   need_helper();
+  check_at(now + check_interval_);  // where a waiter looks, and others have its core
   return true;
 }
 
@@ -215,38 +216,56 @@ void ProgressPolicy::on_notification_request() {
   waits_for_events_ = true;
 }
 
-// One thread looks for all, and the helper does not listen besides.
+// One thread receives for all, and the helper does not listen besides.
 bool ProgressPolicy::on_wait(Time now) {
   ++polls_;
   waits_in_call_ = true;
   requests_since_wait_ = 0;
   waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
-  if (receiver_ == Receiver::kWaitingThread) return false;
-  if (!lingers(now)) {
-    need_helper();
-    return false;
-  }
-  leave_helper(ReceiverEvent::kWaiterLooks, now);
+  if (receiver_ == Receiver::kLookingWaiter || receiver_ == Receiver::kSleepingWaiter) return false;
   waits_for_events_ = true;
-  offers_core_ = false;
-  last_poll_ = now;
-  note_call(now);
+  is_woken_ = false;
+  vain_wakes_ = 0;
+  leave_helper(ReceiverEvent::kWaiterLooks, now);
+  begin_looks(now);
   return true;
 }
 
+void ProgressPolicy::begin_looks(Time now) {
+  offers_core_ = false;
+  last_poll_ = now;
+  note_call(now);
+}
+
 void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
+  const bool is_woken = std::exchange(is_woken_, false);
   if (result == LookResult::kReceived) {
     note_receipt(now);
     last_help_ = now;
+    vain_wakes_ = 0;
+  } else if (is_woken) {
+    ++vain_wakes_;
   }
   note_look(now);
   offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
 }
 
-void ProgressPolicy::on_wait_over(WaitResult result, Sleepers sleepers) {
-  const bool needs_helper =
-      result == WaitResult::kSleep || sleepers == Sleepers::kSome || !waits_in_calls();
-  needs_helper ? need_helper() : move(ReceiverEvent::kLookOver);
+void ProgressPolicy::on_wake_in_wait(Time now) {
+  is_woken_ = true;
+  check_later(now);
+  move(ReceiverEvent::kWaiterLooks);
+  begin_looks(now);
+}
+
+void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
+  leave_wait(now);
+  if (others == Sleepers::kSome || !waits_in_calls()) need_helper();
+}
+
+// Calls receive, and the helper looks soon whether any comes.
+void ProgressPolicy::leave_wait(Time now) {
+  move(ReceiverEvent::kWaiterLeaves);
+  check_at(now + check_interval_);
 }
 
 }  // namespace verbena::host

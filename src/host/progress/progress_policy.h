@@ -26,8 +26,10 @@
 // A program that waits for completion events is awake from the event until it requests the next
 // one, wherever it sleeps: in ibv_get_cq_event or in epoll_wait on the channel's descriptor. While
 // no request is outstanding its calls receive, and only the backstop looks. A thread that waits in
-// ibv_get_cq_event looks itself for a while before it sleeps, so that nobody has to wake it. For
-// programs that sleep elsewhere the helper stays awake for as long.
+// ibv_get_cq_event, a waiter, receives itself: it looks for a while, and then sleeps on the link's
+// descriptors, so that a packet wakes it and not the helper. One waiter does so for all; others
+// sleep until their own event. For programs that sleep elsewhere the helper stays awake for as long
+// as a waiter looks.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -38,8 +40,8 @@
 // The mode, and what changes it, is receiver.h; the rest is what the policy has observed, from
 // which it decides.
 //
-// Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens() and
-// next_check().
+// Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens(), listening()
+// and next_check().
 #pragma once
 
 #include <optional>
@@ -57,8 +59,7 @@ enum class PollResult {
   kFoundWithRequest,  // a peer's request was executed with it: nothing to wait for in memory
 };
 enum class LookResult { kReceived, kNothing };
-enum class WaitResult { kEvent, kSleep };
-enum class Sleepers { kNone, kSome };   // other threads, in such calls
+enum class Sleepers { kNone, kSome };   // other threads that wait for events
 enum class Calls { kOften, kSeldom };   // how the program calls just now
 enum class Requested { kNone, kSome };  // completion events that are not due yet
 
@@ -73,8 +74,12 @@ class ProgressPolicy {
   [[nodiscard]] Receiver receiver() const { return receiver_; }
   // Should the helper's epoll watch the link?
   [[nodiscard]] bool listens() const { return receiver_ == Receiver::kHelper; }
-  // When the helper must wake to look after the application; never() while it listens.
-  [[nodiscard]] Time next_check() const { return listens() ? Time::never() : next_check_; }
+  // Does a thread sleep until the link has something: the helper, or a waiter?
+  [[nodiscard]] bool is_listened_to() const {
+    return listens() || receiver_ == Receiver::kSleepingWaiter;
+  }
+  // When the helper must wake to look after the application; never() while a thread listens.
+  [[nodiscard]] Time next_check() const { return is_listened_to() ? Time::never() : next_check_; }
 
   // Should the poll receive, for which there was something already, or nothing? Now and then also
   // where there was: what is copied completes at once, so that a program may find more each time,
@@ -107,14 +112,21 @@ class ProgressPolicy {
     waits_for_events_ = true;
   }
 
-  // A thread waits in a call of ours for an event. Should it look itself before it sleeps? Then it
-  // looks for as long as it should, and says how that ended.
+  // A thread waits in a call of ours for an event. Should it receive, for all that wait? Then it
+  // looks as long as it should, sleeps, looks when the link has woken it, and so on, until it
+  // leaves.
   [[nodiscard]] bool on_wait(Time now);
-  void on_look_in_wait(LookResult result, Time now);
   [[nodiscard]] bool should_look_in_wait(Time now) const {
-    return receiver_ == Receiver::kWaitingThread && lingers(now);
+    return receiver_ == Receiver::kLookingWaiter && lingers(now);
   }
-  void on_wait_over(WaitResult result, Sleepers sleepers);
+  void on_look_in_wait(LookResult result, Time now);
+  // Returns false if other threads have received all that woke it, so that their calls suffice.
+  [[nodiscard]] bool should_sleep_on_link() const { return vain_wakes_ < kVainWakes; }
+  void on_sleep_in_wait() { move(ReceiverEvent::kWaiterSleeps); }
+  void on_wake_in_wait(Time now);
+  void on_vain_wakes(Time now) { leave_wait(now); }  // it sleeps until its event from now on
+  // It has its event, or something else ends its wait.
+  void on_wait_over(Sleepers others, Time now);
 
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return receiver_ == Receiver::kStayingPoll; }
@@ -160,6 +172,7 @@ class ProgressPolicy {
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
   static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere
+  static constexpr u32 kVainWakes = 8;     // in a row
   static constexpr Duration kRestAmongCalls = us(100);
 
   void move(ReceiverEvent event) { receiver_ = next_receiver(receiver_, event); }
@@ -175,6 +188,8 @@ class ProgressPolicy {
   void check_later(Time now);
   void note_call(Time now);
   void note_look(Time now);
+  void begin_looks(Time now);
+  void leave_wait(Time now);
   void rest_while_awake(Time now);
   void rest(Time now);
   void note_receipt(Time now);
@@ -230,6 +245,8 @@ class ProgressPolicy {
   bool waits_in_call_ = false;     // for those events
   u32 waits_in_a_row_ = 0;         // in calls
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
+  bool is_woken_ = false;          // a waiter, by the link, and has not looked yet
+  u32 vain_wakes_ = 0;             // in a row: others had received the packet
   Requested requested_ = Requested::kNone;
   bool is_awake_ = false;  // all events that it has requested have come
   u64 polls_at_receive_ = 0;

@@ -12,8 +12,11 @@ class ProgressPolicyTest : public testing::Test {
     for (int i = 0; i < times; ++i) policy_.on_application_poll(PollResult::kEmpty, at(when));
   }
   void helper_receives(Time now) { policy_.on_helper_received(Calls::kSeldom, now); }
-  void wait_in_calls(int times) {  // so seldom that each sleeps
-    for (int i = 0; i < times; ++i) EXPECT_FALSE(policy_.on_wait(at(ms(i))));
+  void wait_in_calls(int times) {
+    for (int i = 0; i < times; ++i) {
+      EXPECT_TRUE(policy_.on_wait(at(ms(i))));
+      policy_.on_wait_over(Sleepers::kNone, at(ms(i)));
+    }
   }
   void request() {  // an event of one CQ
     policy_.on_requested(Requested::kSome);
@@ -384,19 +387,56 @@ TEST_F(ProgressPolicyTest, LingersForWhoPollsOnlyWhenTold) {  // ib_send_lat -e
   EXPECT_FALSE(policy_.should_look_again(at(us(62))));
 }
 
-TEST_F(ProgressPolicyTest, WhoWaitsInACallLooksItselfInTheHelpersPlace) {  // ib_send_lat -e
+TEST_F(ProgressPolicyTest, WhoWaitsInACallReceivesInTheHelpersPlace) {  // ib_send_lat -e
   helper_receives(at(us(0)));
   ASSERT_TRUE(policy_.on_wait(at(us(10))));
-  EXPECT_FALSE(policy_.listens());
-  EXPECT_FALSE(policy_.on_wait(at(us(11)))) << "another thread: one looks for all";
-  EXPECT_FALSE(policy_.listens()) << "it looks for that one, too";
+  EXPECT_FALSE(policy_.is_listened_to()) << "it looks";
+  EXPECT_FALSE(policy_.on_wait(at(us(11)))) << "another thread: one receives for all";
   EXPECT_TRUE(policy_.should_look_in_wait(at(us(49))));
   EXPECT_FALSE(policy_.should_look_in_wait(at(us(50))));
-  policy_.on_wait_over(WaitResult::kSleep, Sleepers::kNone);
-  EXPECT_TRUE(policy_.listens());
-  EXPECT_FALSE(policy_.should_look_again(at(us(49)))) << "the helper does not stay awake besides";
-  policy_.on_notification_request();  // and waits elsewhere, in poll()
-  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+  policy_.on_sleep_in_wait();
+  EXPECT_TRUE(policy_.is_listened_to()) << "it sleeps on the link";
+  EXPECT_FALSE(policy_.listens()) << "the helper does not listen besides";
+  EXPECT_FALSE(policy_.on_wait(at(us(51))));
+  policy_.on_wake_in_wait(at(ms(7)));
+  EXPECT_FALSE(policy_.is_listened_to());
+  EXPECT_LE(policy_.next_check(), at(ms(7) + ms(4))) << "others may have its core";
+  policy_.on_look_in_wait(LookResult::kReceived, at(ms(7)));
+  EXPECT_TRUE(policy_.should_look_in_wait(at(ms(7) + us(49)))) << "and there may be more";
+  policy_.on_wait_over(Sleepers::kNone, at(ms(7)));
+  EXPECT_TRUE(policy_.listens()) << "whether it comes again is not known yet";
+  helper_receives(at(ms(8)));
+  EXPECT_FALSE(policy_.should_look_again(at(ms(8)))) << "nor does the helper stay awake";
+  policy_.on_notification_request();  // it waits elsewhere, in poll()
+  EXPECT_TRUE(policy_.should_look_again(at(ms(8))));
+}
+
+TEST_F(ProgressPolicyTest, AWaiterSleepsAtOnceWhereNothingCameOfLate) {
+  ASSERT_TRUE(policy_.on_wait(at(us(0))));
+  EXPECT_FALSE(policy_.should_look_in_wait(at(us(0))));
+}
+
+TEST_F(ProgressPolicyTest, AWaiterThatOtherThreadsLeaveNothingSleepsUntilItsEvent) {
+  ASSERT_TRUE(policy_.on_wait(at(us(0))));
+  int wakes = 0;
+  const auto wake = [&](LookResult result) {
+    policy_.on_sleep_in_wait();
+    policy_.on_wake_in_wait(at(ms(++wakes)));
+    policy_.on_look_in_wait(result, at(ms(wakes)));
+    policy_.on_look_in_wait(LookResult::kNothing, at(ms(wakes)));
+  };
+  for (int i = 0; i < 7; ++i) wake(LookResult::kNothing);
+  wake(LookResult::kReceived);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(policy_.should_sleep_on_link()) << i;
+    wake(LookResult::kNothing);
+  }
+  EXPECT_FALSE(policy_.should_sleep_on_link());
+  policy_.on_vain_wakes(at(ms(wakes)));
+  EXPECT_EQ(policy_.receiver(), Receiver::kCalls);
+  EXPECT_LE(policy_.next_check(), at(ms(wakes + 4))) << "the helper looks whether calls come";
+  EXPECT_TRUE(policy_.on_wait(at(ms(wakes)))) << "the next that waits tries again";
+  EXPECT_TRUE(policy_.should_sleep_on_link());
 }
 
 TEST_F(ProgressPolicyTest, NoHelperIsNeededWhileAWaitingThreadReceives) {
@@ -411,12 +451,15 @@ TEST_F(ProgressPolicyTest, NoHelperIsNeededWhileAWaitingThreadReceives) {
   }
 }
 
-TEST_F(ProgressPolicyTest, WhoNeedsTheHelperEndsTheLookOfAWaitingThread) {
-  helper_receives(at(us(0)));
-  ASSERT_TRUE(policy_.on_wait(at(us(10))));
+TEST_F(ProgressPolicyTest, NobodyNeedsTheHelperWhileAThreadWaits) {
+  ASSERT_TRUE(policy_.on_wait(at(us(0))));
   policy_.on_application_sleep();  // another thread, for a connection
-  EXPECT_TRUE(policy_.listens());
-  EXPECT_FALSE(policy_.should_look_in_wait(at(us(11))));
+  EXPECT_EQ(policy_.receiver(), Receiver::kLookingWaiter);
+  policy_.on_sleep_in_wait();
+  policy_.on_application_sleep();
+  poll_empty(3);
+  EXPECT_EQ(policy_.receiver(), Receiver::kSleepingWaiter);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1)))) << "for a timer; something may be there";
 }
 
 TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
@@ -427,28 +470,26 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
     policy_.on_notification_request();
     ASSERT_TRUE(policy_.on_wait(at(t)));
     policy_.on_look_in_wait(LookResult::kReceived, at(t));
-    policy_.on_wait_over(WaitResult::kEvent, Sleepers::kNone);
+    policy_.on_wait_over(Sleepers::kNone, at(t));
     EXPECT_EQ(policy_.listens(), waits < 8) << waits;
   }
   policy_.on_notification_request();
   EXPECT_FALSE(policy_.listens());
   EXPECT_LE(policy_.next_check(), at(t + ms(4)));
-  EXPECT_FALSE(policy_.on_helper_wake(policy_.next_check()))
-      << "waits had come since the last check";
   EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "it has not come again";
   EXPECT_TRUE(policy_.listens());
   policy_.on_notification_request();
   EXPECT_TRUE(policy_.listens());
 }
 
-TEST_F(ProgressPolicyTest, TheHelperListensForThreadsThatSleepWhileNoneLooks) {
+TEST_F(ProgressPolicyTest, TheHelperListensForThreadsThatSleepWhileNoneReceives) {
   wait_in_calls(8);
   helper_receives(at(ms(10)));
   ASSERT_TRUE(policy_.on_wait(at(ms(10))));
-  policy_.on_wait_over(WaitResult::kEvent, Sleepers::kNone);
+  policy_.on_wait_over(Sleepers::kNone, at(ms(10)));
   EXPECT_FALSE(policy_.listens()) << "the thread comes again";
   ASSERT_TRUE(policy_.on_wait(at(ms(10))));
-  policy_.on_wait_over(WaitResult::kEvent, Sleepers::kSome);
+  policy_.on_wait_over(Sleepers::kSome, at(ms(10)));
   EXPECT_TRUE(policy_.listens());
 }
 

@@ -1,6 +1,7 @@
-// Receiver: which thread receives the next packet of an adapter. Five modes, and one table of what
-// changes them; ProgressPolicy decides when that happens. In each mode but kHelper the helper
-// thread sleeps until a time, and then looks whether the mode still fits.
+// Receiver: which thread receives the next packet of an adapter. Six modes, and one table of what
+// changes them; ProgressPolicy decides when that happens. In kHelper and kSleepingWaiter a thread
+// sleeps until the link has something. In each other mode the helper sleeps until a time, and then
+// looks whether the mode still fits.
 #pragma once
 
 #include <array>
@@ -10,13 +11,14 @@
 namespace verbena::host {
 
 enum class Receiver : u8 {
-  kHelper,         // the helper: its epoll watches the link, and any packet wakes it
-  kRestingHelper,  // the helper, after a rest: the program calls often, and nothing is urgent
-  kCalls,          // any call of the program, mostly polls; the helper looks whether they go on
-  kStayingPoll,    // a thread that has polled stays for a while, for a program that waits in memory
-  kWaitingThread,  // a thread that waits for an event looks itself before it sleeps
+  kHelper,          // the helper: its epoll watches the link, and any packet wakes it
+  kRestingHelper,   // the helper, after a rest: the program calls often, and nothing is urgent
+  kCalls,           // any call of the program, mostly polls; the helper looks whether they go on
+  kStayingPoll,     // a thread that has polled stays for a while, if the program waits in memory
+  kLookingWaiter,   // a thread that waits for an event looks itself before it sleeps
+  kSleepingWaiter,  // that thread sleeps on the link's descriptors, and any packet wakes it
 };
-inline constexpr std::size_t kReceivers = 5;
+inline constexpr std::size_t kReceivers = 6;
 
 enum class ReceiverEvent : u8 {
   kHelperNeeded,  // the program sleeps, waits in memory, or no longer calls
@@ -24,25 +26,27 @@ enum class ReceiverEvent : u8 {
   kCallsOften,    // the helper has received while the program called often
   kRestOver,
   kPollStays,
-  kWaiterLooks,
   kStayOver,  // that thread returns to the program, which needs no helper
-  kLookOver,  // likewise
+  kWaiterLooks,
+  kWaiterSleeps,
+  kWaiterLeaves,  // it has its event, or gives up
 };
-inline constexpr std::size_t kReceiverEvents = 8;
+inline constexpr std::size_t kReceiverEvents = 9;
 
-// A row for each mode, a column for each event. Where one thread looks for all, others neither stay
-// nor look besides, and their calls do not end its look. Their need for the helper does.
+// A row for each mode, a column for each event. A thread that waits receives for all until it
+// leaves: meanwhile others neither stay nor look, and nobody needs the helper.
 inline constexpr std::array<std::array<Receiver, kReceiverEvents>, kReceivers> kNextReceiver = [] {
   constexpr Receiver kHelp = Receiver::kHelper, kRest = Receiver::kRestingHelper,
                      kCall = Receiver::kCalls, kStay = Receiver::kStayingPoll,
-                     kWait = Receiver::kWaitingThread;
+                     kLook = Receiver::kLookingWaiter, kDoze = Receiver::kSleepingWaiter;
   return std::array<std::array<Receiver, kReceiverEvents>, kReceivers>{{
-      // needed suffice often  rested stays  looks  stayed looked
-      {{kHelp, kCall, kRest, kHelp, kStay, kWait, kHelp, kHelp}},  // kHelper
-      {{kHelp, kCall, kRest, kHelp, kStay, kWait, kRest, kRest}},  // kRestingHelper
-      {{kHelp, kCall, kCall, kCall, kStay, kWait, kCall, kCall}},  // kCalls
-      {{kHelp, kStay, kStay, kStay, kStay, kWait, kCall, kStay}},  // kStayingPoll
-      {{kHelp, kWait, kWait, kWait, kWait, kWait, kWait, kCall}},  // kWaitingThread
+      // needed suffice often  rested stays  stayed looks  sleeps leaves
+      {{kHelp, kCall, kRest, kHelp, kStay, kHelp, kLook, kHelp, kHelp}},  // kHelper
+      {{kHelp, kCall, kRest, kHelp, kStay, kRest, kLook, kRest, kRest}},  // kRestingHelper
+      {{kHelp, kCall, kCall, kCall, kStay, kCall, kLook, kCall, kCall}},  // kCalls
+      {{kHelp, kStay, kStay, kStay, kStay, kCall, kLook, kStay, kStay}},  // kStayingPoll
+      {{kLook, kLook, kLook, kLook, kLook, kLook, kLook, kDoze, kCall}},  // kLookingWaiter
+      {{kDoze, kDoze, kDoze, kDoze, kDoze, kDoze, kLook, kDoze, kCall}},  // kSleepingWaiter
   }};
 }();
 

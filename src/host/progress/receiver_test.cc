@@ -24,20 +24,22 @@ const std::vector<Transition> kTransitions = {
     {Receiver::kHelper, ReceiverEvent::kCallsSuffice, Receiver::kCalls},
     {Receiver::kHelper, ReceiverEvent::kCallsOften, Receiver::kRestingHelper},
     {Receiver::kHelper, ReceiverEvent::kPollStays, Receiver::kStayingPoll},
-    {Receiver::kHelper, ReceiverEvent::kWaiterLooks, Receiver::kWaitingThread},
+    {Receiver::kHelper, ReceiverEvent::kWaiterLooks, Receiver::kLookingWaiter},
     {Receiver::kRestingHelper, ReceiverEvent::kHelperNeeded, Receiver::kHelper},
     {Receiver::kRestingHelper, ReceiverEvent::kRestOver, Receiver::kHelper},
     {Receiver::kRestingHelper, ReceiverEvent::kCallsSuffice, Receiver::kCalls},
     {Receiver::kRestingHelper, ReceiverEvent::kPollStays, Receiver::kStayingPoll},
-    {Receiver::kRestingHelper, ReceiverEvent::kWaiterLooks, Receiver::kWaitingThread},
+    {Receiver::kRestingHelper, ReceiverEvent::kWaiterLooks, Receiver::kLookingWaiter},
     {Receiver::kCalls, ReceiverEvent::kHelperNeeded, Receiver::kHelper},
     {Receiver::kCalls, ReceiverEvent::kPollStays, Receiver::kStayingPoll},
-    {Receiver::kCalls, ReceiverEvent::kWaiterLooks, Receiver::kWaitingThread},
+    {Receiver::kCalls, ReceiverEvent::kWaiterLooks, Receiver::kLookingWaiter},
     {Receiver::kStayingPoll, ReceiverEvent::kHelperNeeded, Receiver::kHelper},
-    {Receiver::kStayingPoll, ReceiverEvent::kWaiterLooks, Receiver::kWaitingThread},
+    {Receiver::kStayingPoll, ReceiverEvent::kWaiterLooks, Receiver::kLookingWaiter},
     {Receiver::kStayingPoll, ReceiverEvent::kStayOver, Receiver::kCalls},
-    {Receiver::kWaitingThread, ReceiverEvent::kHelperNeeded, Receiver::kHelper},
-    {Receiver::kWaitingThread, ReceiverEvent::kLookOver, Receiver::kCalls},
+    {Receiver::kLookingWaiter, ReceiverEvent::kWaiterSleeps, Receiver::kSleepingWaiter},
+    {Receiver::kLookingWaiter, ReceiverEvent::kWaiterLeaves, Receiver::kCalls},
+    {Receiver::kSleepingWaiter, ReceiverEvent::kWaiterLooks, Receiver::kLookingWaiter},
+    {Receiver::kSleepingWaiter, ReceiverEvent::kWaiterLeaves, Receiver::kCalls},
 };
 
 TEST(ReceiverTest, EveryTransitionIsListed) {
@@ -49,9 +51,11 @@ TEST(ReceiverTest, EveryTransitionIsListed) {
   for (const auto& [from, what, to] : kTransitions) EXPECT_EQ(next_receiver(from, what), to);
 }
 
-TEST(ReceiverTest, TheHelperIsReachedFromEachModeByNeed) {
-  for (std::size_t from = 0; from < kReceivers; ++from)
-    EXPECT_EQ(next_receiver(mode(from), ReceiverEvent::kHelperNeeded), Receiver::kHelper);
+TEST(ReceiverTest, TheHelperIsReachedFromEachModeByNeedOnceNobodyWaits) {
+  for (std::size_t from = 0; from < kReceivers; ++from) {
+    const Receiver left = next_receiver(mode(from), ReceiverEvent::kWaiterLeaves);
+    EXPECT_EQ(next_receiver(left, ReceiverEvent::kHelperNeeded), Receiver::kHelper);
+  }
 }
 
 // A policy and a program that does anything, at any time.
@@ -80,11 +84,13 @@ class Walk {
   // The program does nothing more. Its threads that stay or look end that in time.
   void stop_calling() {
     for (u32 i = 0; i < 10'000 && policy_.should_stay(); ++i) advance_stay();
-    if (policy_.receiver() == Receiver::kWaitingThread)
-      policy_.on_wait_over(WaitResult::kSleep, Sleepers::kNone);
+    if (policy_.receiver() == Receiver::kLookingWaiter) end_looks();
+  }
+  void end_wait() {
+    if (is_waiting()) policy_.on_wait_over(chance() ? Sleepers::kNone : Sleepers::kSome, now_);
   }
   bool helper_wakes() {
-    now_ = std::max(now_, policy_.listens() ? now_ : policy_.next_check());
+    now_ = std::max(now_, policy_.is_listened_to() ? now_ : policy_.next_check());
     return policy_.on_helper_wake(now_);
   }
 
@@ -95,13 +101,19 @@ class Walk {
     const auto result = static_cast<PollResult>(random_.in(0, 3));
     for (u64 i = 0; i < polls; ++i) policy_.on_application_poll(result, now_);
   }
+  bool is_waiting() const {
+    return policy_.receiver() == Receiver::kLookingWaiter ||
+           policy_.receiver() == Receiver::kSleepingWaiter;
+  }
   void wait() { (void)policy_.on_wait(now_); }
   void look() {
-    if (policy_.receiver() != Receiver::kWaitingThread) return;
+    if (!is_waiting()) return;
+    if (policy_.receiver() == Receiver::kSleepingWaiter) policy_.on_wake_in_wait(now_);
     policy_.on_look_in_wait(chance() ? LookResult::kReceived : LookResult::kNothing, now_);
-    if (chance())
-      policy_.on_wait_over(chance() ? WaitResult::kEvent : WaitResult::kSleep,
-                           chance() ? Sleepers::kNone : Sleepers::kSome);
+    chance() ? end_looks() : end_wait();
+  }
+  void end_looks() {
+    policy_.should_sleep_on_link() ? policy_.on_sleep_in_wait() : policy_.on_vain_wakes(now_);
   }
   void stay() {
     if (policy_.should_stay())
@@ -132,7 +144,7 @@ TEST_P(ReceiverWalkTest, APolicyReachesEachModeAndKeepsItsPromises) {
       const ProgressPolicy& policy = walk.policy();
       ASSERT_LT(static_cast<std::size_t>(policy.receiver()), kReceivers);
       ASSERT_EQ(policy.listens(), policy.receiver() == Receiver::kHelper);
-      ASSERT_EQ(policy.listens(), policy.next_check() == Time::never());
+      ASSERT_EQ(policy.is_listened_to(), policy.next_check() == Time::never());
       reached.insert(policy.receiver());
     }
   }
@@ -140,14 +152,36 @@ TEST_P(ReceiverWalkTest, APolicyReachesEachModeAndKeepsItsPromises) {
 }
 
 // No packet waits for ever, whatever the program did before it stopped calling.
-TEST_P(ReceiverWalkTest, AHelperSoonListensForAProgramThatStopsCalling) {
+TEST_P(ReceiverWalkTest, AThreadSoonListensForAProgramThatStopsCalling) {
+  u32 waiters = 0;
   for (u64 seed = 1; seed <= 200; ++seed) {
     Walk walk(seed, GetParam());
     for (u64 i = 0; i < 200 + seed; ++i) walk.step();
     walk.stop_calling();
     EXPECT_TRUE(walk.helper_wakes() || walk.helper_wakes()) << seed;
+    EXPECT_TRUE(walk.policy().is_listened_to()) << seed;
+    waiters += walk.policy().listens() ? 0 : 1;
+    walk.end_wait();  // as a thread that is cancelled
+    EXPECT_TRUE(walk.helper_wakes() || walk.helper_wakes()) << seed;
     EXPECT_TRUE(walk.policy().listens()) << seed;
   }
+  EXPECT_GT(waiters, 0u);
+  EXPECT_LT(waiters, 200u);
+}
+
+// Others may have its core. The helper then looks again and again, and not without a pause.
+TEST_P(ReceiverWalkTest, TheHelperReceivesInThePlaceOfAWaiterThatDoesNotGoOn) {
+  ProgressPolicy policy(GetParam());
+  Time now = Time() + sec(100);
+  ASSERT_TRUE(policy.on_wait(now));
+  u32 received = 0;
+  for (u32 wake = 0; wake < 10; ++wake) {
+    ASSERT_GT(policy.next_check(), now);
+    now = policy.next_check();
+    received += policy.on_helper_wake(now) ? 1 : 0;
+  }
+  EXPECT_GE(received, 9u);
+  EXPECT_EQ(policy.receiver(), Receiver::kLookingWaiter);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, ReceiverWalkTest,
