@@ -176,6 +176,7 @@ LiveAdapter::Received LiveAdapter::receive_in_poll(Look look) {
     return Received::kNothing;
   }
   send_or_await_reply(now);
+  due_ = std::min(due_, link_->next_timer());  // it may delay what was sent
   take_outputs(now);
   const bool called = note_return(now);
   return called || timed ? Received::kMore : Received::kThroughRings;
@@ -200,12 +201,16 @@ void LiveAdapter::stay_once() {
   if (policy_.should_offer_core_in_stay(clock_.last())) ::sched_yield();
   mutex_.lock();
   const Time now = clock_.now();
+  const u64 frames = frames_;
   const bool received = receive_batch(Look::kLikely, now);
-  if (received) {
+  const bool timed = is_due(now) && run_due_timers(now);
+  if (received || timed) {
     send_or_await_reply(now);
     take_outputs(now);
   }
-  policy_.on_stay(received ? LookResult::kReceived : LookResult::kNothing, now);
+  // A link that delays frames has received some, and none for the device.
+  const bool any = frames_ != frames || (received && stream_side_ != nullptr);
+  policy_.on_stay(any ? LookResult::kReceived : LookResult::kNothing, now);
 }
 
 void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
@@ -369,6 +374,7 @@ void LiveAdapter::take_frames(Time now) {
 }
 
 Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
+  ++frames_;
   if (const PacketView* const packet = link_->decoded())
     return device_.on_packet(*packet, frame, device_time(now));
   return device_.on_frame(frame, device_time(now));

@@ -188,6 +188,7 @@ class LiveAdapter final : public Adapter {
   bool holds_in_rings_ = false;    // acknowledgements, and the link holds nothing
   bool awaited_in_rings_ = false;  // what a reply is awaited for was no frame
   EgressFrame frame_;
+  u64 frames_ = 0;  // that have come to the device
   FetchAhead ahead_;
   QuickClock clock_;
   Time due_;  // the first timer of all, and what is held to a rate; Time(): not known

@@ -118,11 +118,14 @@ bool ProgressPolicy::is_next_offer(Duration gap) {
 void ProgressPolicy::judge_listening(Time now) {
   if (!is_left_to_helper() || polled_since_listening_) return;
   polled_since_listening_ = true;
-  if (received_since_listening_)
-    trust_ = was_help_needed(now) ? std::min(trust_ + kTrustWon, kTrust)
-                                  : trust_ - std::min(trust_, kTrustLost);
-  else if (!received_in_stay_)
+  if (received_since_listening_ && was_help_needed(now)) {
+    trust_ = std::min(trust_ + kTrustWon, kTrust);
+    memory_waits_ = std::min(memory_waits_ + 1, kMaxMemory);
+  } else if (received_since_listening_) {
+    trust_ -= std::min(trust_, kTrustLost);
+  } else if (!received_in_stay_) {
     trust_ -= std::min(trust_, 1u);
+  }
 }
 
 // Was it of use that the polling thread stayed? Not if the program could have polled it itself.
@@ -131,13 +134,17 @@ void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
   const bool finds_at_once = completes_ == Completes::kWhenSent && requested_since_help_;
   if ((finds_at_once || !has_found(next_poll)) && was_help_needed(now)) {
     trust_ = stay_trust_ = kTrust;
+    memory_waits_ = std::min(memory_waits_ + 1, kMaxMemory);
   } else {
     trust_ -= std::min(trust_, 1u);
     distrust_stay();
   }
 }
 
-void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kStayTrustLost); }
+void ProgressPolicy::distrust_stay() {
+  stay_trust_ -= std::min(stay_trust_, kStayTrustLost);
+  memory_waits_ /= 2;
+}
 
 void ProgressPolicy::on_stay(LookResult result, Time now) {
   note_look(now);
@@ -210,6 +217,7 @@ bool ProgressPolicy::should_look_again(Time now) const {
 
 void ProgressPolicy::on_notification_request() {
   waits_in_call_ = is_awake_ = false;
+  memory_waits_ = 0;
   requested_ = Requested::kSome;
   if (++requests_since_wait_ > kTrustedWaits) waits_in_a_row_ = 0;
   if (!waits_in_calls()) return on_application_sleep();

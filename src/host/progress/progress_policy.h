@@ -9,8 +9,9 @@
 // between polls, it listens again right after a poll that found something, not only at the
 // backstop. If it was of use soon after that poll, waking it is saved, too: the polling thread
 // stays for a few microseconds more and itself receives the packet that the program will next wait
-// for in memory. If each completion came with a request and now one comes without, the program will
-// wait for the request.
+// for in memory. If the program has waited in memory again and again, the thread stays longer: the
+// program spins, and the helper might wait a time slice for its core. If each completion came with
+// a request and now one comes without, the program will wait for the request.
 //
 // The helper was of use if the program waited in memory. Such a program goes on with a request of
 // its own, or was away for long. A program that only polls on would have received the packet
@@ -133,7 +134,7 @@ class ProgressPolicy {
   void on_stay(LookResult result, Time now);  // it looked once more
   // The stay is long: others may have the core between two looks.
   [[nodiscard]] bool should_offer_core_in_stay(Time now) const {
-    return completes_ == Completes::kWhenSent && now >= last_found_ + kPatience;
+    return now >= last_found_ + kPatience;
   }
 
   // After an empty poll, or a look: should its thread offer the core to others, before the next?
@@ -159,7 +160,8 @@ class ProgressPolicy {
   static constexpr u32 kTrustWon = 16, kTrustLost = 8;  // by help that was needed, or was not
   static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
   static constexpr u32 kMaxTrustForHelp = 8;
-  static constexpr Duration kStay = us(12), kSoon = us(100);
+  static constexpr u32 kTrustedMemory = 4, kMaxMemory = 16;  // waits in memory
+  static constexpr Duration kStay = us(12), kSoon = us(100), kStayForMemory = us(500);
   // Where polls find at once, and the program has waited in memory each time: it has nothing else
   // to do.
   static constexpr Duration kLongStay = ms(4);
@@ -208,10 +210,13 @@ class ProgressPolicy {
   }
   void distrust_stay();
   [[nodiscard]] bool may_stay() const {
-    return stay_trust_ > 0 || (completes_ == Completes::kWhenSent && trust_ >= kTrustWon);
+    return stay_trust_ > 0 || (completes_ == Completes::kWhenSent && trust_ >= kTrustWon) ||
+           spins_on_memory();
   }
+  [[nodiscard]] bool spins_on_memory() const { return memory_waits_ >= kTrustedMemory; }
   [[nodiscard]] Duration longest_stay() const {
-    return completes_ == Completes::kWhenSent ? kLongStay : kStay;
+    if (completes_ == Completes::kWhenSent) return kLongStay;
+    return spins_on_memory() ? kStayForMemory : kStay;
   }
 
   Completes completes_;
@@ -239,6 +244,7 @@ class ProgressPolicy {
 
   bool received_in_stay_ = false;  // and the next poll has not been seen yet
   u32 stay_trust_ = 0;
+  u32 memory_waits_ = 0;  // of late; none by a program that waits for events
   Time last_found_;
 
   bool waits_for_events_ = false;  // and has not spun since

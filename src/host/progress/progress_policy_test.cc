@@ -18,6 +18,17 @@ class ProgressPolicyTest : public testing::Test {
       policy_.on_wait_over(Sleepers::kNone, at(ms(i)));
     }
   }
+  // For a program that polls, waits in memory, and then posts: once in 2 ms, from at(us(0)).
+  void help_between_polls(int times) {
+    poll_empty(3);
+    EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+    for (int i = 0; i < times; ++i) {
+      helper_receives(at(ms(2 * i + 1)));
+      policy_.on_application_request();
+      poll_empty(3, ms(2 * i + 2));
+      if (i + 1 < times) policy_.on_application_poll(PollResult::kFound, at(ms(2 * i + 2)));
+    }
+  }
   void request() {  // an event of one CQ
     policy_.on_requested(Requested::kSome);
     policy_.on_notification_request();
@@ -169,6 +180,7 @@ TEST_F(ProgressPolicyTest, ListensBetweenPollsOnceThatWasOfUse) {  // ib_write_l
     poll_empty(5, ms(2 + i));
     EXPECT_FALSE(policy_.listens());
     policy_.on_application_poll(PollResult::kFound, at(ms(2 + i)));
+    if (policy_.should_stay()) policy_.on_stay(LookResult::kNothing, at(ms(2 + i) + us(500)));
     ASSERT_TRUE(policy_.listens()) << i;
     if (i % 10 == 0) helper_receives(at(ms(2 + i) + us(200)));
   }
@@ -183,7 +195,7 @@ TEST_F(ProgressPolicyTest, ListensForWhoAnswersWhatTheHelperReceived) {
     policy_.on_application_request();
     poll_empty(3, ms(i) + us(1));
     policy_.on_application_poll(PollResult::kFound, at(ms(i) + us(2)));
-    if (policy_.should_stay()) policy_.on_stay(LookResult::kNothing, at(ms(i) + us(20)));
+    if (policy_.should_stay()) policy_.on_stay(LookResult::kNothing, at(ms(i) + us(502)));
     ASSERT_TRUE(policy_.listens()) << i;
   }
 }
@@ -244,6 +256,55 @@ TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
   EXPECT_TRUE(policy_.listens());
   poll_empty(3, ms(4));
   policy_.on_application_poll(PollResult::kFound, at(ms(4)));
+  EXPECT_FALSE(policy_.should_stay());
+}
+
+// The round trip of ib_write_lat is longer than that of most networks, or the helper waits for the
+// core on which the program spins.
+TEST_F(ProgressPolicyTest, StaysWhereTheHelperHasBeenOfUseFourTimes) {
+  help_between_polls(3);
+  policy_.on_application_poll(PollResult::kFound, at(ms(6)));
+  EXPECT_FALSE(policy_.should_stay()) << "what it waits for may be far away";
+  EXPECT_TRUE(policy_.listens());
+  helper_receives(at(ms(9)));
+  policy_.on_application_request();
+  for (int i = 10; i < 1000; ++i) {
+    poll_empty(5, ms(i));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    ASSERT_TRUE(policy_.should_stay()) << i;
+    EXPECT_FALSE(policy_.listens());
+    policy_.on_stay(LookResult::kNothing, at(ms(i) + us(59)));
+    ASSERT_TRUE(policy_.should_stay());
+    policy_.on_stay(LookResult::kReceived, at(ms(i) + us(60)));
+    EXPECT_FALSE(policy_.should_stay());
+    EXPECT_TRUE(policy_.listens());  // what came may not have been all
+  }
+}
+
+TEST_F(ProgressPolicyTest, DoesNotStayForAProgramThatWaitsForEvents) {
+  for (int i = 0; i < 20; ++i) {
+    request();
+    helper_receives(at(ms(2 * i)));
+    policy_.on_application_request();
+    all_events_come();
+    poll_empty(1, ms(2 * i) + us(10));
+    policy_.on_application_poll(PollResult::kFound, at(ms(2 * i) + us(10)));
+    ASSERT_FALSE(policy_.should_stay()) << i;
+  }
+}
+
+TEST_F(ProgressPolicyTest, StayingIsGivenUpWhenInVain) {
+  help_between_polls(4);
+  poll_empty(3, ms(20));
+  policy_.on_application_poll(PollResult::kFound, at(ms(20)));
+  EXPECT_TRUE(policy_.should_stay());
+  policy_.on_stay(LookResult::kNothing, at(ms(20) + us(499)));
+  EXPECT_TRUE(policy_.should_stay());
+  policy_.on_stay(LookResult::kNothing, at(ms(20) + us(500)));
+  EXPECT_FALSE(policy_.should_stay());
+  EXPECT_TRUE(policy_.listens());
+  poll_empty(3, ms(21));
+  policy_.on_application_poll(PollResult::kFound, at(ms(21)));
   EXPECT_FALSE(policy_.should_stay());
 }
 

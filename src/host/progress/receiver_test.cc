@@ -61,7 +61,8 @@ TEST(ReceiverTest, TheHelperIsReachedFromEachModeByNeedOnceNobodyWaits) {
 // A policy and a program that does anything, at any time.
 class Walk {
  public:
-  Walk(u64 seed, Completes completes) : random_(seed), policy_(completes) {}
+  Walk(u64 seed, Completes completes)
+      : random_(seed), waits_for_events_(seed % 2 == 0), policy_(completes) {}
 
   const ProgressPolicy& policy() const { return policy_; }
   void step() {
@@ -73,7 +74,7 @@ class Walk {
       case 3: return policy_.on_application_request();
       case 4: return policy_.on_receipt_in_poll(now_);
       case 5: return policy_.on_requested(chance() ? Requested::kSome : Requested::kNone);
-      case 6: return policy_.on_notification_request();
+      case 6: return waits_for_events_ ? policy_.on_notification_request() : poll();
       case 7: return wait();
       case 8: return look();
       case 9: return stay();
@@ -129,6 +130,7 @@ class Walk {
   }
 
   PRNG random_;
+  bool waits_for_events_;
   Time now_ = Time() + sec(100);
   ProgressPolicy policy_;
 };
