@@ -265,6 +265,12 @@ void ProgressPolicy::on_wake_in_wait(Time now) {
   begin_looks(now);
 }
 
+// Threads that spin will soon leave the helper no more than this one. Others may all sleep now.
+void ProgressPolicy::on_vain_wakes(Time now) {
+  leave_wait(now);
+  need_helper();
+}
+
 void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
   leave_wait(now);
   if (others == Sleepers::kSome || !waits_in_calls()) need_helper();

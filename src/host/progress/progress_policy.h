@@ -121,11 +121,11 @@ class ProgressPolicy {
     return receiver_ == Receiver::kLookingWaiter && lingers(now);
   }
   void on_look_in_wait(LookResult result, Time now);
-  // Returns false if other threads have received all that woke it, so that their calls suffice.
+  // Returns false if other threads have received all that woke it: they may spin.
   [[nodiscard]] bool should_sleep_on_link() const { return vain_wakes_ < kVainWakes; }
   void on_sleep_in_wait() { move(ReceiverEvent::kWaiterSleeps); }
   void on_wake_in_wait(Time now);
-  void on_vain_wakes(Time now) { leave_wait(now); }  // it sleeps until its event from now on
+  void on_vain_wakes(Time now);  // it sleeps until its event from now on
   // It has its event, or something else ends its wait.
   void on_wait_over(Sleepers others, Time now);
 
