@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "host/os/message_calls.h"
+
 namespace verbena::host {
 namespace {
 
@@ -201,14 +203,8 @@ bool send_with_descriptors(int socket, std::span<const u8> message,
   return ::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-void ring_doorbell(int fd) {
-  const u64 one = 1;
-  (void)!::write(fd, &one, sizeof(one));
-}
+void ring_doorbell(int fd) { ring_event(fd); }
 
-void clear_doorbell(int fd) {
-  u64 count = 0;
-  (void)!::read(fd, &count, sizeof(count));
-}
+void clear_doorbell(int fd) { clear_event(fd); }
 
 }  // namespace verbena::host

@@ -1,5 +1,5 @@
 // StreamSocket: the TCP socket of an iWARP QP, in clear or with TLS on it. The calls are those of
-// the kernel, without blocking. One piece of memory takes the shorter call.
+// the kernel, without blocking.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,6 +9,7 @@
 
 #include "host/links/tcp/tls_stream.h"
 #include "host/os/descriptor.h"
+#include "host/os/message_calls.h"
 
 namespace verbena::host {
 
@@ -31,21 +32,11 @@ class StreamSocket {
 
   [[nodiscard]] i64 receive(std::span<iovec> into) {
     if (tls_ != nullptr) return receive_decrypted(into.back());
-    if (into.size() == 1)
-      return ::recv(socket_.get(), into[0].iov_base, into[0].iov_len, MSG_DONTWAIT);
-    msghdr message{};
-    message.msg_iov = into.data();
-    message.msg_iovlen = into.size();
-    return ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    return receive_pieces(socket_.get(), into);
   }
   [[nodiscard]] i64 send(std::span<iovec> from) {
     if (tls_ != nullptr) return tls_->send(from);
-    if (from.size() == 1)
-      return ::send(socket_.get(), from[0].iov_base, from[0].iov_len, kSendFlags);
-    msghdr message{};
-    message.msg_iov = from.data();
-    message.msg_iovlen = from.size();
-    return ::sendmsg(socket_.get(), &message, kSendFlags);
+    return send_pieces(socket_.get(), from);
   }
   // TLSStream's.
   [[nodiscard]] bool has_pending() const { return tls_ != nullptr && tls_->has_pending(); }
@@ -61,8 +52,6 @@ class StreamSocket {
   }
 
  private:
-  static constexpr int kSendFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
-
   // Into one piece: TCPStreams passes no other.
   [[nodiscard]] i64 receive_decrypted(const iovec& into) {
     return tls_->receive({static_cast<u8*>(into.iov_base), into.iov_len});

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/os/message_calls.h"
+
 namespace verbena::host {
 
 Expected<TCPPoll> TCPPoll::open() {
@@ -33,9 +35,9 @@ void TCPPoll::forget(int socket, const ReadyTarget& target) {
 }
 
 u32 TCPPoll::serve(Time now) {
-  const int ready = ::epoll_wait(epoll_.get(), batch_.data(), kBatch, 0);
+  const long ready = ready_events(epoll_.get(), batch_);
   if (ready <= 0) return 0;
-  count_ = ready;
+  count_ = static_cast<int>(ready);
   for (int i = 0; i < count_; ++i) {
     const epoll_event& event = batch_[static_cast<std::size_t>(i)];
     if (event.data.ptr != nullptr)
