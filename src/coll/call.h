@@ -57,14 +57,4 @@ struct Call {
   [[nodiscard]] u64 octets() const { return count * size_of(type); }
 };
 
-// Signature: the parameters of a call that must be the same on all ranks, in 64 bits and a count.
-struct Signature {
-  u64 words = 0, count = 0;
-  friend bool operator==(const Signature&, const Signature&) = default;
-};
-// `plan`: a number of the algorithm (plan.h), which must be the same on all ranks, too.
-[[nodiscard]] Signature signature_of(const Call& call, u32 plan);
-// "AllReduce of 1024 float (sum)"
-[[nodiscard]] std::string text_of(const Signature& signature);
-
 }  // namespace verbena::coll

@@ -130,6 +130,8 @@ u64 size_of(const Call& call, u32 ranks) {
 std::string name_of(const Algorithm& algorithm) {
   if (algorithm.number == Algorithm::kOneShot) return "one-shot";
   if (algorithm.number == Algorithm::kDirect) return "direct";
+  if (algorithm.number >= Algorithm::kFirstSchedule + std::size(collectives::kAlgorithms))
+    return "an unknown algorithm";
   std::string name(collectives::name_of(schedule_of(algorithm)));
   std::ranges::replace(name, ' ', '-');
   return name;

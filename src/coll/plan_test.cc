@@ -133,15 +133,5 @@ TEST(DirectScripts, MoveWhatTheyMust) {
   }
 }
 
-TEST(Signature, TellsDifferentCallsApart) {
-  const Signature eight = signature_of(call_of(Kind::kAllReduce, 8), 1);
-  EXPECT_EQ(eight, signature_of(call_of(Kind::kAllReduce, 8), 1));
-  EXPECT_NE(eight, signature_of(call_of(Kind::kAllReduce, 9), 1));
-  EXPECT_NE(eight, signature_of(call_of(Kind::kAllReduce, 8), 2));
-  EXPECT_NE(eight, signature_of(call_of(Kind::kAllGather, 8), 1));
-  EXPECT_EQ(text_of(eight), "AllReduce of 8 float (sum), plan 1");
-  EXPECT_EQ(text_of({~u64{0}, 0}), "an unknown operation");
-}
-
 }  // namespace
 }  // namespace verbena::coll

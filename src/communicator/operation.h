@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "coll/call.h"
-#include "coll/plan.h"
 #include "coll/scripts/step_lists.h"
+#include "coll/signature.h"
 #include "collectives/rank_executor.h"
 #include "communicator/fifo.h"
 #include "communicator/memory.h"
