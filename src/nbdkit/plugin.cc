@@ -21,6 +21,7 @@
 #include <mutex>
 #include <thread>
 
+#include "nvmf/status_text.h"
 #include "nvmf_program/host_session.h"
 
 namespace {
@@ -262,7 +263,7 @@ int fail(nvme::Status status) {
                    : status == nvme::Status::kNamespaceWriteProtected ? EPERM
                    : status == nvme::Status::kLBAOutOfRange           ? EINVAL
                                                                       : EIO);
-  return fail(describe(status));
+  return fail(nvmf::describe(status));
 }
 
 // A seconds option of the plugin.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "nvmf/status_text.h"
 
 namespace verbena::nvmf {
 namespace {
@@ -43,13 +44,6 @@ Command identify_command(CNS cns, u32 nsid) {
   Command command{.opcode = static_cast<u8>(AdminOpcode::kIdentify), .nsid = nsid};
   command.cdw[0] = static_cast<u32>(cns);
   return command;
-}
-
-std::string hex(u16 value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 12; shift >= 0; shift -= 4) text += kDigits[value >> shift & 0xf];
-  return text;
 }
 
 }  // namespace
@@ -266,14 +260,12 @@ void Initiator::send_step(const Command& command, u32 octets) {
 
 void Initiator::on_set_up(Queue& queue, const nvme::Completion& completion) {
   if (completion.code() != nvme::Status::kSuccess) {
-    const u16 status = static_cast<u16>(completion.code());
     // A target that says no for good is not asked again, unless it knew this host before.
     is_final_ = !was_live_ && (completion.status & nvme::kDoNotRetry) != 0;
-    return lose((authentication_ != nullptr ? "an authentication command failed with status 0x"
-                 : step_ == Step::kConnect || queue.qid != 0
-                     ? "the target refuses Connect with status 0x"
-                     : "a set-up command failed with status 0x") +
-                hex(status));
+    return lose((authentication_ != nullptr ? "an authentication command failed with "
+                 : step_ == Step::kConnect || queue.qid != 0 ? "the target refuses Connect with "
+                                                             : "a set-up command failed with ") +
+                describe(completion.code()));
   }
   if (authentication_ != nullptr) return on_authentication(queue, completion);
   const bool is_connect = step_ == Step::kConnect || queue.qid != 0;

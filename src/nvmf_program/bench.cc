@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/prng.h"
+#include "nvmf/status_text.h"
 #include "nvmf_program/commands.h"
 #include "nvmf_program/host_session.h"
 
@@ -30,7 +31,7 @@ class Bench {
     end_ = begin_ + us(static_cast<i64>(options_.seconds * 1e6));
     for (u32 slot = 0; slot < options_.depth; ++slot) submit(slot);
     const bool is_done = session_.run_until([&] { return take_results(); });
-    if (failed_ != nvme::Status::kSuccess) return tl::unexpected(describe(failed_));
+    if (failed_ != nvme::Status::kSuccess) return tl::unexpected(nvmf::describe(failed_));
     if (!is_done && !session_.is_stopped()) return tl::unexpected(session_.initiator().failure());
     return {};
   }

@@ -1,38 +1,15 @@
 #include "nvmf_program/host_session.h"
 
 #include <array>
-#include <cstdio>
+
+#include "nvmf/status_text.h"
 
 namespace verbena::nvmf_program {
 namespace {
 
 constexpr Duration kStep = ms(500), kCloseLimit = sec(2);
 
-const char* words_of(nvme::Status status) {
-  using nvme::Status;
-  switch (status) {
-    case Status::kInvalidNamespace: return "invalid namespace";
-    case Status::kInvalidField: return "invalid field in command";
-    case Status::kLBAOutOfRange: return "LBA out of range";
-    case Status::kCapacityExceeded: return "no space";
-    case Status::kNamespaceWriteProtected: return "namespace is write protected";
-    case Status::kWriteFault: return "write fault";
-    case Status::kUnrecoveredReadError: return "unrecovered read error";
-    case Status::kCompareFailure: return "compare failure";
-    case Status::kTransientTransportError: return "the connection was lost";
-    case Status::kConnectInvalidHost: return "this host is not allowed";
-    case Status::kAuthenticationRequired: return "authentication is required";
-    default: return "an error";
-  }
-}
-
 }  // namespace
-
-std::string describe(nvme::Status status) {
-  std::array<char, 16> number{};
-  std::snprintf(number.data(), number.size(), "0x%04x", static_cast<unsigned>(status));
-  return std::string("status ") + number.data() + " (" + words_of(status) + ")";
-}
 
 nvmf::DataSlice slice_of(const application::Region& region, u64 offset, u32 octets) {
   return {region.address + offset, octets, region.l_key, region.r_key};
@@ -102,7 +79,7 @@ Expected<void> HostSession::get_log(u8 page, u64 offset, const nvmf::DataSlice& 
   if (!run_until([&] { return initiator_->poll_result(result); }))
     return tl::unexpected(is_stopped_ ? std::string("interrupted") : initiator_->failure());
   if (result.status != nvme::Status::kSuccess)
-    return tl::unexpected("Get Log Page: " + describe(result.status));
+    return tl::unexpected("Get Log Page: " + nvmf::describe(result.status));
   return {};
 }
 

@@ -42,7 +42,5 @@ class HostSession {
 };
 
 [[nodiscard]] nvmf::DataSlice slice_of(const application::Region& region, u64 offset, u32 octets);
-// "status 0x0281 (unrecovered read error)"
-[[nodiscard]] std::string describe(nvme::Status status);
 
 }  // namespace verbena::nvmf_program

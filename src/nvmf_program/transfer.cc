@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 
+#include "nvmf/status_text.h"
 #include "nvmf_program/commands.h"
 #include "nvmf_program/host_session.h"
 
@@ -161,7 +162,7 @@ class Transfer {
       return parts_.front().is_done || failed != nvme::Status::kSuccess;
     };
     const bool is_done = session_.run_until(is_over);
-    if (failed != nvme::Status::kSuccess) return tl::unexpected(describe(failed));
+    if (failed != nvme::Status::kSuccess) return tl::unexpected(nvmf::describe(failed));
     if (!is_done)
       return tl::unexpected(session_.is_stopped() ? "interrupted" : session_.initiator().failure());
     return {};

@@ -139,8 +139,9 @@ class NVMfTest(unittest.TestCase):
         self.assertEqual([r["subnqn"] for r in log["records"]], [NQN, "nqn.x:private"])
         told = json.loads(self.good("connect", ADDRESS, "--nqn", NQN, "--json", "--queues", 3))
         self.assertEqual((told["queues"], told["namespaces"][0]["octets"]), (3, 1 << 20))
-        self.refused(1, "0184", "connect", ADDRESS, "--nqn", "nqn.x:private")
-        self.refused(1, "0182", "connect", ADDRESS, "--nqn", "nqn.x:absent")
+        self.refused(1, "0184 (this host is not allowed)", "connect", ADDRESS, "--nqn",
+                     "nqn.x:private")
+        self.refused(1, "0182 (no such subsystem", "connect", ADDRESS, "--nqn", "nqn.x:absent")
 
     def test_bench(self):
         self.target()
