@@ -166,6 +166,13 @@ class NVMfTest(unittest.TestCase):
                             ("128K", "is more than the namespace has: 65536 octets")):
             self.refused(1, words, "bench", ADDRESS, "--nqn", NQN, "--block", size)
 
+    def test_an_ipv6_address_needs_no_port(self):
+        target = Target("--nqn", NQN, "--namespace", "memory:1M", address="[::1]")
+        self.addCleanup(target.process.wait)
+        self.addCleanup(target.process.kill)
+        for address in "[::1]", "[::1]:4420", "::1":
+            self.good("connect", address, "--nqn", NQN)
+
     def test_over_iwarp(self):
         self.target("--link", "iwarp", "--nqn", NQN, "--namespace", "memory:8M")
         data = os.urandom(300_000)
@@ -365,7 +372,7 @@ class ThreadsTest(NVMfTest):
     test_authentication = test_a_target_that_accepts_one_group = test_wrong_keys = None
     test_a_full_disk = test_read_only_namespaces = test_what_a_target_tells = None
     test_over_iwarp = test_tshark_reads_the_capture = test_what_cannot_be_had = None
-    test_blocks_of_bench = None
+    test_blocks_of_bench = test_an_ipv6_address_needs_no_port = None
     test_a_signal_ends_what_waits_for_a_pipe = None  # of hosts
 
     def test_queues_of_several_hosts_are_spread(self):

@@ -1,6 +1,7 @@
 // A LID as the address of a path. Devices know the ends of paths by GIDs; within an InfiniBand
-// subnet a packet has none, and goes by its DLID. Such an end has the address ::LID, a multicast
-// group ff00::MLID, which no port has as a GID. IBTA Vol 1, 4.1.3.
+// subnet a packet has none, and goes by its DLID. Such an end has the address 1::LID, a multicast
+// group ff00::MLID. No port has these as a GID: 0000::/8 and ff00::/16 are reserved, but for ::1
+// and IPv4 addresses. IBTA Vol 1, 4.1.3; RFC 4291, 2.7 and 4.
 #pragma once
 
 #include "wire/ib/gid.h"
@@ -11,7 +12,9 @@ inline constexpr u16 kFirstMulticastLID = 0xc000;
 
 [[nodiscard]] constexpr GID address_of_lid(u16 lid) {
   GID address;
-  if (lid >= kFirstMulticastLID) address.bytes[0] = 0xff;
+  const bool is_multicast = lid >= kFirstMulticastLID;
+  address.bytes[0] = is_multicast ? 0xff : 0;
+  address.bytes[1] = is_multicast ? 0 : 1;
   address.bytes[14] = static_cast<u8>(lid >> 8);
   address.bytes[15] = static_cast<u8>(lid);
   return address;

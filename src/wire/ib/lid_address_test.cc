@@ -17,6 +17,7 @@ TEST(LIDAddressTest, EachLIDHasAnAddressOfItsOwn) {
 
 TEST(LIDAddressTest, AGIDIsNone) {
   EXPECT_EQ(lid_of_address(*GID::parse("fe80::1")), 0);
+  EXPECT_EQ(lid_of_address(*GID::parse("::1")), 0);
   EXPECT_EQ(lid_of_address(GID::from_ipv4(0x7f000001)), 0);
   EXPECT_EQ(lid_of_address(*GID::parse("ff12::c000")), 0);
   EXPECT_EQ(lid_of_address(GID{}), 0);
