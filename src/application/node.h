@@ -35,7 +35,8 @@ struct Region {
   std::span<u8> bytes{};  // empty: counted
 };
 
-// Limits of one connection: work requests that are posted and not complete.
+// Work requests of one connection that are posted and not complete. Further receives are an error.
+// A live node keeps further sends until there is room.
 struct QueueDepths {
   u32 sends = 64, receives = 64;
 };
