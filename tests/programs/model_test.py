@@ -500,6 +500,15 @@ class BadInputTest(ModelTest):
             _, single = self.serve(self.model / "a.safetensors")
             self.fails("another process", single, target / "b.safetensors")
 
+    def test_addresses_to_listen_at(self):
+        _, address = self.serve(None, "--listen", "[::1]:0")
+        self.assertTrue(address.startswith("[::1]:"), address)
+        self.assertIn("fetched", self.fetch(address, self.folder / "copy"))
+        for wrong in "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:7000x", "127.0.0.1":
+            done = self.verbena("serve", self.model, "--listen", wrong)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(f"'{wrong}' is not HOST:PORT", done.stdout)
+
     def test_iwarp_and_roce_do_not_mix(self):
         _, address = self.serve(None, "--link", "iwarp")
         self.fails("iWARP", address, self.folder / "copy")
