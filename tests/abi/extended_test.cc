@@ -147,6 +147,18 @@ TEST_F(ExtendedTest, OnlyOperationsOfTheServiceAreGranted) {
   EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
+TEST_F(ExtendedTest, OperationsThatWereNotAskedForHaveNoFunction) {
+  const ibv_qp_ex* const qp =
+      verbs.qp_to_qp_ex(make_extended(IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE));
+  ASSERT_NE(qp, nullptr);
+  EXPECT_NE(qp->wr_rdma_write, nullptr);
+  EXPECT_NE(qp->wr_start, nullptr);
+  EXPECT_EQ(qp->wr_rdma_read, nullptr);
+  EXPECT_EQ(qp->wr_send, nullptr);
+  EXPECT_EQ(qp->wr_atomic_write, nullptr);
+  EXPECT_EQ(qp->wr_send_tso, nullptr);
+}
+
 TEST_F(ExtendedTest, CompletionsAreReadFieldByField) {
   ibv_cq_ex* extended = make_extended_cq(IBV_WC_STANDARD_FLAGS);
   ASSERT_NE(extended, nullptr);

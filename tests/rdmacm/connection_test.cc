@@ -198,6 +198,20 @@ TEST_F(ConnectionTest, ProgramsMayBringTheirOwnQPs) {
   EXPECT_EQ(expect_event(RDMA_CM_EVENT_ESTABLISHED).id, request.id);
 }
 
+// As librpma 1.3 does, where the device has FLUSH: it relies on the rights that rdma_cm gives.
+TEST_F(ConnectionTest, ThePeerMayFlush) {
+  constexpr unsigned kFlushGlobal = 1u << 8, kFlushPersistent = 1u << 9;  // IBV_ACCESS_FLUSH_*
+  const Pair pair = connect_pair();
+  for (rdma_cm_id* id : {pair.client, pair.server}) {
+    ibv_qp_attr attr{};
+    int mask = 0;
+    attr.qp_state = IBV_QPS_INIT;
+    ASSERT_EQ(rdma_init_qp_attr(id, &attr, &mask), 0);
+    EXPECT_EQ(attr.qp_access_flags, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                        IBV_ACCESS_REMOTE_ATOMIC | kFlushGlobal | kFlushPersistent);
+  }
+}
+
 TEST_F(ConnectionTest, NotifyingEstablishesWhereTheAnswerIsLate) {
   rdma_cm_id* listener = make_listener();
   rdma_cm_id* client = make_resolved(port_of(listener));

@@ -194,9 +194,10 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   attr->cap = basic.cap;
   Undo created([qp] { static_cast<void>(ibv_destroy_qp(&qp->qp_base)); });
   if (building)
-    enable_building(*qp, {.depth = basic.cap.max_send_wr,
-                          .max_sge = basic.cap.max_send_sge,
-                          .max_inline_bytes = basic.cap.max_inline_data});
+    enable_building(*qp, attr->send_ops_flags,
+                    {.depth = basic.cap.max_send_wr,
+                     .max_sge = basic.cap.max_send_sge,
+                     .max_inline_bytes = basic.cap.max_inline_data});
   created.keep();
   return &qp->qp_base;
 }

@@ -106,9 +106,6 @@ void wr_flush(ibv_qp_ex* qp, u32 rkey, u64 address, std::size_t length, u8 type,
   builder_of(qp).begin(wr);
 }
 
-// Not offered; creation refuses its flag.
-void wr_send_tso(ibv_qp_ex* qp, void*, u16, u16) { builder_of(qp).fail(PostError::kBadOpcode); }
-
 // --- what the last operation works on
 
 void wr_set_sge(ibv_qp_ex* qp, u32 lkey, u64 address, u32 length) {
@@ -190,21 +187,23 @@ u64 buildable_operations(QPType type) {
   CHECK_UNREACHABLE();
 }
 
-void enable_building(QPObject& qp, const SendQueueLimits& limits) {
+void enable_building(QPObject& qp, u64 operations, const SendQueueLimits& limits) {
   qp.builder = std::make_unique<SendBuilder>(limits);
-  qp.wr_send = guarded<wr_send>;
-  qp.wr_send_imm = guarded<wr_send_imm>;
-  qp.wr_send_inv = guarded<wr_send_inv>;
-  qp.wr_send_tso = guarded<wr_send_tso>;
-  qp.wr_rdma_write = guarded<wr_rdma_write>;
-  qp.wr_rdma_write_imm = guarded<wr_rdma_write_imm>;
-  qp.wr_rdma_read = guarded<wr_rdma_read>;
-  qp.wr_atomic_cmp_swp = guarded<wr_atomic_cmp_swp>;
-  qp.wr_atomic_fetch_add = guarded<wr_atomic_fetch_add>;
-  qp.wr_atomic_write = guarded<wr_atomic_write>;
-  qp.wr_flush = guarded<wr_flush>;
-  qp.wr_local_inv = guarded<wr_local_inv>;
-  qp.wr_bind_mw = guarded<wr_bind_mw>;
+  const auto offer = [operations](u64 operation, auto& function, auto* ours) {
+    if ((operations & operation) != 0) function = ours;
+  };
+  offer(IBV_QP_EX_WITH_SEND, qp.wr_send, guarded<wr_send>);
+  offer(IBV_QP_EX_WITH_SEND_WITH_IMM, qp.wr_send_imm, guarded<wr_send_imm>);
+  offer(IBV_QP_EX_WITH_SEND_WITH_INV, qp.wr_send_inv, guarded<wr_send_inv>);
+  offer(IBV_QP_EX_WITH_RDMA_WRITE, qp.wr_rdma_write, guarded<wr_rdma_write>);
+  offer(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, qp.wr_rdma_write_imm, guarded<wr_rdma_write_imm>);
+  offer(IBV_QP_EX_WITH_RDMA_READ, qp.wr_rdma_read, guarded<wr_rdma_read>);
+  offer(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, qp.wr_atomic_cmp_swp, guarded<wr_atomic_cmp_swp>);
+  offer(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, qp.wr_atomic_fetch_add, guarded<wr_atomic_fetch_add>);
+  offer(IBV_QP_EX_WITH_ATOMIC_WRITE, qp.wr_atomic_write, guarded<wr_atomic_write>);
+  offer(kQPExWithFlush, qp.wr_flush, guarded<wr_flush>);
+  offer(IBV_QP_EX_WITH_LOCAL_INV, qp.wr_local_inv, guarded<wr_local_inv>);
+  offer(IBV_QP_EX_WITH_BIND_MW, qp.wr_bind_mw, guarded<wr_bind_mw>);
   qp.wr_set_sge = guarded<wr_set_sge>;
   qp.wr_set_sge_list = guarded<wr_set_sge_list>;
   qp.wr_set_inline_data = guarded<wr_set_inline_data>;

@@ -1,5 +1,6 @@
 #include "abi/rdmacm/qp_transitions.h"
 
+#include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/translate.h"
 #include "abi/rdmacm/results.h"
 
@@ -11,10 +12,12 @@ bool is_responder(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_Q
 bool is_requester(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
 bool is_reliable(ibv_qp_type type) { return is_requester(type) || is_responder(type); }
 
-// Returns the rights of the peer. Before it has asked or answered, it has none.
+// Returns the rights of the peer, as Linux's cm_init_qp_init_attr() does for a device with FLUSH.
+// Before the peer has asked or answered, it has none.
 unsigned access_of(const IdObject& id) {
   if (!id.peer) return 0;
-  const unsigned reads = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  const unsigned reads = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                         abi::kAccessFlushGlobal | abi::kAccessFlushPersistent;
   return IBV_ACCESS_REMOTE_WRITE | (id.peer->responder_resources != 0 ? reads : 0u);
 }
 
