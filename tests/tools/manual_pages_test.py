@@ -21,7 +21,8 @@ def page(section, name):
 
 class ManualPages(unittest.TestCase):
     def assert_named(self, text, name):
-        self.assertRegex(text, rf"\n\.SH NAME\n{re.escape(name)} - \w.*\n\.SH SYNOPSIS\n")
+        self.assertRegex(text, rf"\n\.SH NAME\n{re.escape(name)} - \w")
+        self.assertIn("\n.SH SYNOPSIS\n", text)
 
     def test_each_command_has_one(self):
         helps = [path.stem for path in (ROOT / "src/cli/help").glob("*.txt")]
