@@ -12,10 +12,10 @@ function(verbena_sources out glob dir)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Compiles the files of TARGET eight at a time, in half the time and less: helpers of one layer, and
-# of its tests, have names of their own.
-function(verbena_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+# Compiles COUNT files of TARGET at a time, in half the time and less: helpers of one layer, and of its
+# tests, have names of their own.
+function(verbena_compile_together target count)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
 endfunction()
 
 # A static library, or one of headers only while there is no .cc in it.
@@ -23,7 +23,7 @@ function(verbena_static_library target sources links)
   if(sources)
     add_library(${target} STATIC ${sources})
     if(VERBENA_TOGETHER STREQUAL ALL)  # release shows that each file includes what it uses
-      verbena_compile_together(${target})
+      verbena_compile_together(${target} 16)
     endif()
     set(scope PUBLIC)
   else()

@@ -16,6 +16,7 @@ class Duration {
   constexpr i64 ps() const { return ps_; }
   constexpr i64 ns() const { return ps_ / 1000; }
   constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
+  constexpr double nanoseconds() const { return static_cast<double>(ps_) * 1e-3; }
   friend constexpr auto operator<=>(Duration, Duration) = default;
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(a.ps_ + b.ps_); }
   friend constexpr Duration operator-(Duration a, Duration b) { return Duration(a.ps_ - b.ps_); }

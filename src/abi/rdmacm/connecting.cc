@@ -36,7 +36,7 @@ std::vector<u8> all_data(const IdObject& id, const rdma_conn_param* param) {
   return data;
 }
 
-QPN qpn_of(const IdObject& id, const rdma_conn_param* param) {
+QPN own_qpn(const IdObject& id, const rdma_conn_param* param) {
   return QPN{id.qp != nullptr ? id.qp->qp_num : param != nullptr ? param->qp_num : 0};
 }
 
@@ -103,7 +103,7 @@ int request_stream(IdObject& id, const rdma_conn_param* param) {
       id.place.device->connections->connect({.local_gid = id.path.local,
                                              .remote_gid = id.path.remote,
                                              .service_id = service_of(id),
-                                             .qpn = qpn_of(id, param),
+                                             .qpn = own_qpn(id, param),
                                              .starting_psn = {},
                                              .responder_resources = id.responder_resources,
                                              .initiator_depth = id.initiator_depth,
@@ -124,7 +124,7 @@ int request_connection(IdObject& id, const rdma_conn_param* param) {
        .remote_gid = id.path.remote,
        .service_id = service_of(id),
        .transport = transport_of(id),
-       .qpn = qpn_of(id, param),
+       .qpn = own_qpn(id, param),
        .starting_psn = id.rq_psn,
        .responder_resources = id.responder_resources,
        .initiator_depth = id.initiator_depth,
@@ -151,7 +151,7 @@ int request_connection(IdObject& id, const rdma_conn_param* param) {
 int reply_service(IdObject& id, const rdma_conn_param* param, cm::SIDRStatus status) {
   const Status replied =
       id.place.device->connections->sidr_reply(id.connection(), {.status = status,
-                                                                 .qpn = qpn_of(id, param),
+                                                                 .qpn = own_qpn(id, param),
                                                                  .q_key = QKey{RDMA_UDP_QKEY},
                                                                  .private_data = data_of(param)});
   return result_of(replied);
@@ -170,7 +170,7 @@ int accept_connection(IdObject& id, const rdma_conn_param* param) {
   if (!id.has_streams() && connect_qp(id) != 0) return progress.undone();
   const Status accepted = id.place.device->connections->accept(
       id.connection(),
-      {.qpn = qpn_of(id, param),
+      {.qpn = own_qpn(id, param),
        .starting_psn = id.rq_psn,
        .responder_resources = id.responder_resources,
        .initiator_depth = id.initiator_depth,

@@ -19,10 +19,10 @@ struct Table {
   std::vector<std::unique_ptr<OpenDevice>> devices;
 };
 
-Table* table = new Table;
+Table* device_table = new Table;
 
 // A child's devices are its own: the parent's adapters do not work there.
-void start_anew_in_child() { table = new Table; }
+void start_anew_in_child() { device_table = new Table; }
 
 std::unique_ptr<OpenDevice> open(ibv_device* device) {
   auto opened = std::make_unique<OpenDevice>();
@@ -76,7 +76,7 @@ u8 OpenDevice::gid_index(const GID& gid) const {
 std::span<const std::unique_ptr<OpenDevice>> open_devices() {
   static std::once_flag watching;
   std::call_once(watching, [] { pthread_atfork(nullptr, nullptr, start_anew_in_child); });
-  Table& current = *table;
+  Table& current = *device_table;
   const std::lock_guard lock(current.mutex);
   if (current.devices.empty()) {
     const int error = open_all(current);
@@ -92,7 +92,7 @@ OpenDevice* find_device(const GID& address) {
 }
 
 ibv_xrcd* shared_xrcd(OpenDevice& device) {
-  const std::lock_guard lock(table->mutex);
+  const std::lock_guard lock(device_table->mutex);
   if (device.xrcd == nullptr) {
     ibv_xrcd_init_attr attr{.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
                             .fd = -1,

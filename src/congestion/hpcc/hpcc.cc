@@ -8,8 +8,6 @@ namespace {
 
 double bps(Rate rate) { return static_cast<double>(rate.bps()); }
 
-double nanoseconds(Duration time) { return static_cast<double>(time.ps()) * 1e-3; }
-
 double octets_in(Rate rate, Duration time) { return bps(rate) * time.seconds() / 8; }
 
 }  // namespace
@@ -83,8 +81,8 @@ void HPCC::use_each(const PathTelemetry& path) {
 }
 
 void HPCC::measure(Loop& loop, const Load& load) const {
-  const double base = nanoseconds(p_.base_rtt);
-  const double elapsed = std::min(nanoseconds(load.elapsed), base);
+  const double base = p_.base_rtt.nanoseconds();
+  const double elapsed = std::min(load.elapsed.nanoseconds(), base);
   loop.utilization = (loop.utilization * (base - elapsed) + load.u * elapsed) / base;
 }
 

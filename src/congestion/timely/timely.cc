@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace verbena {
-namespace {
-
-double nanoseconds(Duration d) { return static_cast<double>(d.ps()) * 1e-3; }
-
-}  // namespace
 
 bool TIMELYParameters::valid() const {
   const auto is_share = [](double value) { return value >= 0 && value <= 1; };
@@ -40,14 +35,14 @@ bool TIMELY::counts(const AckSignal& ack) {
 void TIMELY::on_round_trip(Duration rtt) {
   const bool is_first = last_rtt_ == Duration{};
   if (is_first) last_rtt_ = rtt;
-  diff_ns_ = (1 - p_.alpha) * diff_ns_ + p_.alpha * nanoseconds(rtt - last_rtt_);
+  diff_ns_ = (1 - p_.alpha) * diff_ns_ + p_.alpha * (rtt - last_rtt_).nanoseconds();
   last_rtt_ = rtt;
   if (is_first && p_.variant == Variant::kHPCCModel) return;
-  const double gradient = diff_ns_ / nanoseconds(p_.min_rtt);
+  const double gradient = diff_ns_ / p_.min_rtt.nanoseconds();
   if (rtt < p_.t_low || (rtt <= p_.t_high && gradient <= 0)) return rise(rtt);
   if (rtt <= p_.t_high || p_.variant == Variant::kHPCCModel) rises_ = 0;
   if (rtt > p_.t_high)
-    return multiply(1 - p_.beta * (1 - nanoseconds(p_.t_high) / nanoseconds(rtt)));
+    return multiply(1 - p_.beta * (1 - p_.t_high.nanoseconds() / rtt.nanoseconds()));
   const bool is_bounded = p_.variant == Variant::kPaper;
   multiply(1 - p_.beta * (is_bounded ? std::min(gradient, 1.0) : gradient));
 }

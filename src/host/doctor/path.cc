@@ -51,8 +51,8 @@ Expected<std::vector<GID>> resolve(const std::string& name) {
 
 OffloadSupport udp_offloads() {
   const Descriptor socket = open_kernel_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC);
-  constexpr int kSegmentBytes = 1000;
-  return {.segmentation = set_option(socket.get(), SOL_UDP, UDP_SEGMENT, kSegmentBytes),
+  constexpr int kSegmentSize = 1000;
+  return {.segmentation = set_option(socket.get(), SOL_UDP, UDP_SEGMENT, kSegmentSize),
           .coalescing = set_option(socket.get(), SOL_UDP, UDP_GRO, 1)};
 }
 

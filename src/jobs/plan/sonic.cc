@@ -7,8 +7,6 @@
 namespace verbena::jobs {
 namespace {
 
-constexpr u32 kData = Tuning::kDataPriority, kNotification = Tuning::kNotificationPriority;
-
 // A row of a table for each port, named PORT or, with a suffix, PORT|PRIORITY. `row` is JSON.
 std::string rows(std::span<const std::string> ports, std::string_view suffix,
                  std::string_view row) {
@@ -27,9 +25,10 @@ std::string sonic_config(const TuningRequest& request, const Tuning& tuning,
   if (ports.empty()) ports = kPorts;
   const std::string profile = fmt::format("pg_lossless_{}_{}m_profile",
                                           request.rate.bps() / 1'000'000, request.cable_metres);
-  const std::string group = fmt::format("|{}", kData);
-  const std::string maps = fmt::format(
-      R"({{"dscp_to_tc_map": "ROCE", "tc_to_queue_map": "ROCE", "pfc_enable": "{}"}})", kData);
+  const std::string group = fmt::format("|{}", Tuning::kDataPriority);
+  const std::string maps =
+      fmt::format(R"({{"dscp_to_tc_map": "ROCE", "tc_to_queue_map": "ROCE", "pfc_enable": "{}"}})",
+                  Tuning::kDataPriority);
   return fmt::format(
       R"({{
   "DSCP_TO_TC_MAP": {{"ROCE": {{"{data_dscp}": "{data}", "{notification_dscp}": "{notification}"}}}},
@@ -45,10 +44,10 @@ std::string sonic_config(const TuningRequest& request, const Tuning& tuning,
     "global": {{"dscp_to_tc_map": "ROCE"}},{port_maps}}}
 }}
 )",
-      "data_dscp"_a = Tuning::kDataDSCP, "data"_a = kData,
-      "notification_dscp"_a = Tuning::kNotificationDSCP, "notification"_a = kNotification,
-      "k_min"_a = tuning.ecn.k_min, "k_max"_a = tuning.ecn.k_max,
-      "p_max"_a = 100 * tuning.ecn.p_max, "profile"_a = profile,
+      "data_dscp"_a = Tuning::kDataDSCP, "data"_a = Tuning::kDataPriority,
+      "notification_dscp"_a = Tuning::kNotificationDSCP,
+      "notification"_a = Tuning::kNotificationPriority, "k_min"_a = tuning.ecn.k_min,
+      "k_max"_a = tuning.ecn.k_max, "p_max"_a = 100 * tuning.ecn.p_max, "profile"_a = profile,
       "headroom"_a = tuning.headroom.sum(),
       "groups"_a = rows(ports, group, fmt::format(R"({{"profile": "{}"}})", profile)),
       "queues"_a = rows(ports, group, R"({"wred_profile": "ROCE_LOSSLESS"})"),
