@@ -10,8 +10,10 @@ namespace verbena {
 
 inline constexpr u16 kFirstMulticastLID = 0xc000;
 
+// Returns the zero GID for 0, which is no LID.
 [[nodiscard]] constexpr GID address_of_lid(u16 lid) {
   GID address;
+  if (lid == 0) return address;
   const bool is_multicast = lid >= kFirstMulticastLID;
   address.bytes[0] = is_multicast ? 0xff : 0;
   address.bytes[1] = is_multicast ? 0 : 1;

@@ -21,6 +21,7 @@ TEST(LIDAddressTest, AGIDIsNone) {
   EXPECT_EQ(lid_of_address(GID::from_ipv4(0x7f000001)), 0);
   EXPECT_EQ(lid_of_address(*GID::parse("ff12::c000")), 0);
   EXPECT_EQ(lid_of_address(GID{}), 0);
+  EXPECT_TRUE(address_of_lid(0).is_zero());
 }
 
 }  // namespace
