@@ -39,7 +39,12 @@ def _load_libraries():
     if _has_device():
         return
     for library in _verbena_libraries():
-        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        try:
+            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            # PyTorch has loaded the system's libibverbs, which Verbena's librdmacm cannot use. The
+            # system's librdmacm takes its place: RoCE and InfiniBand need no rdma_cm.
+            ctypes.CDLL(library.name, mode=ctypes.RTLD_GLOBAL)
 
 
 _load_libraries()
