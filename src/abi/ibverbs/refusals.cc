@@ -111,6 +111,9 @@ std::string change_mistake(QPType type, QPState from, const ibv_qp_attr& attr, u
   std::optional<QPState> to = from;
   if ((mask & IBV_QP_STATE) != 0) to = to_qp_state(attr.qp_state);
   if (!to) return "attr.qp_state is no state";
+  if (config.transport == Transport::kIWARP && *to == QPState::kRTR)
+    return "a QP of an iWARP device is connected by rdma_cm alone, not by this call (perftest: -R; "
+           "qperf: -cm 1)";
   if (const std::string mistake = transition_mistake(type, from, *to, mask); !mistake.empty())
     return mistake;
   if ((mask & IBV_QP_CUR_STATE) != 0 && to_qp_state(attr.cur_qp_state) != from)

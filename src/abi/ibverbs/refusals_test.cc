@@ -39,6 +39,16 @@ TEST(RefusalsTest, Paths) {
   EXPECT_THAT(mistake_of([](auto& path) { path.grh.dgid = {}; }), HasSubstr("dgid is zero"));
 }
 
+// Whatever else the call has: the program must connect in another way.
+TEST(RefusalsTest, AnIWARPDeviceHasNoConnectionsButThoseOfRDMACM) {
+  DeviceConfig iwarp = roce();
+  iwarp.transport = Transport::kIWARP;
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTR;
+  EXPECT_THAT(change_mistake(QPType::kRC, QPState::kInit, attr, IBV_QP_STATE, iwarp),
+              HasSubstr("by rdma_cm alone"));
+}
+
 TEST(RefusalsTest, PathsOfASubnet) {
   DeviceConfig subnet;
   subnet.gids = {{*GID::parse("fe80::1"), GIDType::kInfiniBand}};
