@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -27,6 +29,9 @@ std::atomic<bool> wants_reload{false};
 void on_hangup(int) { wants_reload.store(true); }
 
 Expected<host::NICConfig> read_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return failure(kExitCannot, path + ": " + std::strerror(errno));
   const Expected<std::string> text = read_text(path);
   if (!text) return tl::unexpected(text.error());
   return read_nic_config(*text, path);

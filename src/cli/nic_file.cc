@@ -144,6 +144,7 @@ class NICFileReader {
     out.burst_bytes = number_of(node, "burst", out.burst_bytes, 1u << 30);
     if (out.burst_bytes == 0) note("burst: 1 byte at least");
     out.max_programs = static_cast<u32>(number_of(node, "programs", out.max_programs, 512));
+    if (out.max_programs == 0) note("programs: 1 at least");
     out.max_qp = static_cast<u32>(number_of(node, "qps", 0, 16383));
     out.max_mr = static_cast<u32>(number_of(node, "mrs", 0, 1u << 20));
     out.max_cqe = static_cast<u32>(number_of(node, "cqes", 0, 4194303));

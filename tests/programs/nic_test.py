@@ -32,7 +32,8 @@ BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no r
              ("user: nobody-here", "user: there is no nobody-here"), ("user: -1", "there is no -1"),
              ("user: 4294967296", "user: 4294967296 is no ID"),
              ("group: 4294967295", "group: 4294967295 is no ID"), ("name: b", "name is there twice"),
-             ("weight: 0", "weight: 1"), ("burst: 0", "burst: 1"), ("priority: 8", "priority: 8"),
+             ("weight: 0", "weight: 1"), ("programs: 0", "programs: 1"),
+             ("burst: 0", "burst: 1"), ("priority: 8", "priority: 8"),
              ("p_keys: []", "p_keys"), ("p_keys: [0x8000]", "p_keys"), ("qps: -1", "qps: -1"))
 
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <utility>
 
+#include "host/encryption/tls_credentials.h"
 #include "host/os/clock.h"
 
 namespace verbena::host {
@@ -62,6 +63,15 @@ Expected<void> check_tenants(const std::vector<FunctionPlace>& places) {
   return {};
 }
 
+// Returns an error if programs could not attach for want of its files.
+Expected<void> check_encryption(const EncryptionSettings& settings) {
+  const Expected<const OpenSSL*> ssl = OpenSSL::load();
+  if (!ssl) return tl::unexpected(ssl.error());
+  const auto credentials = TLSCredentials::load(**ssl, settings);
+  if (!credentials) return tl::unexpected(credentials.error());
+  return {};
+}
+
 bool is_readable(int fd) {
   pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) > 0;
@@ -77,6 +87,9 @@ bool is_closed(int fd) {
 Expected<std::unique_ptr<NICServer>> NICServer::open(const NICConfig& config) {
   std::unique_ptr<NICServer> server(new NICServer(config));
   server->poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (config.encryption)
+    if (Expected<void> checked = check_encryption(*config.encryption); !checked)
+      return tl::unexpected(checked.error());
   for (const NICFunctionConfig& wanted : config.functions) {
     Expected<NICFunction> function = NICFunction::open(wanted);
     if (!function) return tl::unexpected(function.error());

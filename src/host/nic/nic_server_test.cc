@@ -356,6 +356,14 @@ TEST_F(NICServerTest, AnAddressOfTwoTenantsIsRefused) {
   EXPECT_EQ(opened.error().error, EINVAL);
 }
 
+// Otherwise each program would learn of it, and the NIC's user would not.
+TEST_F(NICServerTest, EncryptionWithoutItsKeyIsRefused) {
+  config_.encryption = EncryptionSettings{.psk_file = "/nonexistent/key"};
+  const auto opened = NICServer::open(config_);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_NE(opened.error().message.find("/nonexistent/key"), std::string::npos);
+}
+
 // Tenants that send as much as the NIC takes.
 class NICSharesTest : public NICServerTest {
  protected:
