@@ -6,6 +6,7 @@
 namespace verbena::nvmf {
 namespace {
 
+// "" for those that a host seldom meets.
 const char* words_of(nvme::Status status) {
   using nvme::Status;
   switch (status) {
@@ -22,7 +23,7 @@ const char* words_of(nvme::Status status) {
     case Status::kConnectInvalidParameters: return "no such subsystem, or an invalid parameter";
     case Status::kConnectInvalidHost: return "this host is not allowed";
     case Status::kAuthenticationRequired: return "authentication is required";
-    default: return "an error";
+    default: return "";
   }
 }
 
@@ -31,7 +32,8 @@ const char* words_of(nvme::Status status) {
 std::string describe(nvme::Status status) {
   std::array<char, 16> number{};
   std::snprintf(number.data(), number.size(), "0x%04x", static_cast<unsigned>(status));
-  return std::string("status ") + number.data() + " (" + words_of(status) + ")";
+  const std::string words = words_of(status);
+  return std::string("status ") + number.data() + (words.empty() ? "" : " (" + words + ")");
 }
 
 }  // namespace verbena::nvmf

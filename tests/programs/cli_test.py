@@ -35,19 +35,6 @@ class CommandTest(unittest.TestCase):
         self.assertIn(needle, lines[0], program)
 
 
-class ManualTest(CommandTest):
-    def test_every_command_has_a_page(self):
-        folder = BUILD.folder / "man"
-        if not folder.exists():
-            self.skipTest("this build makes no manual pages")
-        pages = {page.stem for page in folder.iterdir()}
-        self.assertTrue({"verbena", "verbena-run", "verbena-test", "verbena-sim"} <= pages, pages)
-        for page in sorted(pages):
-            text = (folder / f"{page}.1").read_text().replace("\\-", "-")
-            self.assertRegex(text, rf"\n.SH NAME\n{page} - \w", page)
-            self.assertIn("\n.SH SYNOPSIS\n.nf\nverbena ", text)
-
-
 class UsageTest(CommandTest):
     def test_wrong_usage_is_one_line_and_status_2(self):
         for needle, arguments in {

@@ -15,6 +15,7 @@ import harness
 
 BUILD = harness.build_from_command_line()
 PORT = 4794  # needs no privilege
+OTHER_ADDRESS = harness.ADDRESS.rpartition(".")[0] + ".2"
 
 
 def openssl(folder, *arguments):
@@ -163,14 +164,16 @@ class EncryptionTest(unittest.TestCase):
                       done.output())
 
     def refused_pair(self, at_server, at_client):
-        """The output of a client that gets no key."""
+        """The output of a client at another address that gets no key. (Processes of one address
+        answer for each other.)"""
         port = harness.free_tcp_port()
         command = ("ib_write_bw", "-F", "-n", "5", "-p", str(port))
         server = BUILD.start(*command, environment=at_server)
         self.addCleanup(server.kill)
         harness.wait_until(lambda: harness.sockets("tcp", port, "0A", pid=server.pid), 20,
                            "the server listens")
-        client = BUILD.start(*command, harness.ADDRESS, environment=at_client)
+        client = BUILD.start(*command, harness.ADDRESS,
+                             environment=at_client | {"VERBENA_ADDRESS": OTHER_ADDRESS})
         self.addCleanup(client.kill)
         self.assertNotIn(client.wait(60), (0, None), f"{server}\n{client}")
         server.kill()
