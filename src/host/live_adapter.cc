@@ -197,8 +197,9 @@ void LiveAdapter::explain(std::span<const CQE> cqes) {
 }
 
 void LiveAdapter::stay_once() {
+  const bool offers = policy_.should_offer_core_in_stay(clock_.last());
   mutex_.unlock();  // others may have waited for it
-  if (policy_.should_offer_core_in_stay(clock_.last())) ::sched_yield();
+  if (offers) ::sched_yield();
   mutex_.lock();
   const Time now = clock_.now();
   const u64 frames = frames_;
