@@ -48,7 +48,7 @@ template <typename T>
 void erase_first(std::vector<T>& from, std::size_t count) {
   from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(count));
 }
-// Of how many requests one is signalled, at least.
+// At least each n-th request is signalled.
 u32 signal_interval(const QueueDepths& depths) { return std::max<u32>(depths.sends / 4, 1); }
 constexpr int kBacklog = 128;
 constexpr u8 kMaxReads = 16;

@@ -39,7 +39,7 @@ TEST(RefusalsTest, Paths) {
   EXPECT_THAT(mistake_of([](auto& path) { path.grh.dgid = {}; }), HasSubstr("dgid is zero"));
 }
 
-// Whatever else the call has: the program must connect in another way.
+// The call is refused whatever attributes it has, and the reason names the way to connect.
 TEST(RefusalsTest, AnIWARPDeviceHasNoConnectionsButThoseOfRDMACM) {
   DeviceConfig iwarp = roce();
   iwarp.transport = Transport::kIWARP;

@@ -11,7 +11,7 @@
 
 namespace verbena::coll {
 
-// What a rank tells the others.
+// The data that another rank needs to connect with this one.
 struct StreamPeer {
   u64 incarnation = 0;                 // of its mesh
   std::vector<QPAddress> addresses{};  // of its queue pairs to this rank, for each rail

@@ -51,6 +51,12 @@ struct EgressFrame {
   [[nodiscard]] Bytes payload_of(u32 packet) const {
     return payload.parts[0].subspan(std::size_t{packet} * payload_bytes(), payload_bytes());
   }
+  // Calls use(part) with each piece of a packet's payload, in order.
+  template <typename Use>
+  void for_each_part(u32 packet, const Use& use) const {
+    if (packets != 1) return use(payload_of(packet));
+    for (const Bytes part : payload.list()) use(part);
+  }
   // Its headers, in place of the first's.
   static void make_headers_of(u32 packet, u8* headers) {
     u8* const at = headers + BTH::kPSNAt;

@@ -66,10 +66,7 @@ void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, u8* const beg
       end += part.size();
     }
   };
-  if (frame.packets != 1)
-    add(frame.payload_of(packet));
-  else
-    for (const Bytes part : frame.payload.list()) add(part);
+  frame.for_each_part(packet, add);
   std::memset(end, 0, kICRCSize);  // the pad is shorter
   end += frame.pad_count;
   digest_piece();

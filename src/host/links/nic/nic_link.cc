@@ -22,14 +22,10 @@ void write_transport(const EgressFrame& frame, u32 packet, std::span<u8> out) {
   std::memcpy(end, frame.headers.data(), frame.headers_size);
   if (packet != 0) EgressFrame::make_headers_of(packet, end);
   end += frame.headers_size;
-  const auto add = [&end](Bytes part) {
+  frame.for_each_part(packet, [&end](Bytes part) {
     std::memcpy(end, part.data(), part.size());
     end += part.size();
-  };
-  if (frame.packets != 1)
-    add(frame.payload_of(packet));
-  else
-    for (const Bytes part : frame.payload.list()) add(part);
+  });
   std::memset(end, 0, frame.pad_count + kICRCSize);
 }
 
