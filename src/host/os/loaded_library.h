@@ -1,6 +1,6 @@
-// LoadedLibrary: a shared library that the program loads, if at all, and whenever it likes. A
-// search by dlopen(3) with RTLD_NOLOAD goes through the library path, which takes 10 us; so it is
-// repeated only when the process has loaded something since the last one. Not thread-safe.
+// LoadedLibrary: a shared library that the program may load at any time, or never. A search by
+// dlopen(3) with RTLD_NOLOAD goes through the library path, which takes 10 us; so it is repeated
+// only when the process has loaded something since the last one. Not thread-safe.
 #pragma once
 
 #include <dlfcn.h>

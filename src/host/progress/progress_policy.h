@@ -41,8 +41,8 @@
 // The mode, and what changes it, is receiver.h; the rest is what the policy has observed, from
 // which it decides.
 //
-// Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens(), listening()
-// and next_check().
+// Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens(),
+// is_listened_to() and next_check().
 #pragma once
 
 #include <optional>
