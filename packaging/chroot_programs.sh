@@ -54,7 +54,7 @@ if [[ ! -e $root/etc/os-release ]]; then
     apt-get -qq install -y --no-install-recommends "${there[@]}" >/dev/null' bash "${packages[@]}"
 fi
 
-# What the build's files are linked to, until nothing is missing.
+# Prints the libraries that the build's files are linked to and that the root lacks.
 missing() {
   in_root bash -c 'ldconfig; ldd "$1"/bin/verbena "$1"/lib/* /usr/local/lib/* 2>/dev/null || true' \
     bash "$build" | awk '/not found/ {print $1}' | sort -u

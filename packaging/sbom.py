@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Of these, headers or texts are part of our files; pybind11's of verbena_torch alone.
+# Packages whose headers or texts become part of our files; pybind11's only of verbena_torch.
 HEADERS = ("libcli11-dev", "libexpected-dev", "nlohmann-json3-dev", "libjs-chart.js",
            "libspdlog-dev")
 TORCH_HEADERS = ("pybind11-dev",)

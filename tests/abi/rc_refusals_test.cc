@@ -279,7 +279,7 @@ const Refusal kRefusals[] = {
      IBV_WC_LOC_PROT_ERR},
 };
 
-// Of the protection of pages, which a GPU's memory does not have.
+// Refusals by the protection of pages; a GPU's memory has none.
 const Refusal kRefusalsOfPages[] = {
     {"ReadOnlyPages", changes_target, [](Ends& ends) { ends.there->protect(PROT_READ); },
      IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR},

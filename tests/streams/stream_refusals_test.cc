@@ -95,7 +95,7 @@ struct Refusal {
   const char* name;
   bool (*concerns)(const Way& way);
   void (*prepare)(StreamRefusalsTest& ends);
-  // Of a READ. A WRITE may be complete before the peer sees it. IBV_WC_SUCCESS: it is no refusal.
+  // A READ's; a WRITE may be complete before the peer sees it. IBV_WC_SUCCESS: no refusal.
   ibv_wc_status status = IBV_WC_SUCCESS;
   enum class Changes { kNothing, kSome } changes = Changes::kNothing;  // in memory
 };

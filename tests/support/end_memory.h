@@ -51,7 +51,7 @@ class EndMemory {
     return all;
   }
 
-  // Of pages, which a GPU's memory does not have.
+  // Protects pages; a GPU's memory has no protection.
   void protect(int protection, std::uint64_t offset = 0, std::uint64_t length = kSize) const {
     ASSERT_EQ(::mprotect(data_ + offset, length, protection), 0);
     std::this_thread::sleep_for(kUntilPeersNotice);

@@ -56,8 +56,8 @@ def run_action(folder, inputs):
 
 
 def copy_sources(folder):
-    """Of Verbena's tree: a `dev` whose builds are there already and that notes its arguments in
-    dev.log, and files of the same names."""
+    """Makes a tree like Verbena's. Its `dev` notes its arguments in dev.log, and its builds are
+    there already."""
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy(ROOT / name, folder)
     for name in ("cmake", "include", "python", "src", "viewer"):
