@@ -205,6 +205,8 @@ function(verbena_public_library name layer)
   if(NOT VERBENA_SANITIZE)
     target_link_options(${lib} PRIVATE -static-libstdc++ -shared-libgcc)
   endif()
+  # The linker reads the drop-in libraries where a program links this one, as they lie beside it.
+  add_dependencies(${lib} verbena_librdmacm)
   add_dependencies(product ${lib})
   install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           NAMELINK_COMPONENT devel)
