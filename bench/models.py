@@ -85,7 +85,7 @@ class CurlFromNginx:
         port = harness.free_tcp_port()
         folder = site.new_folder()
         (folder / "nginx.conf").write_text(
-            f"daemon off; worker_processes 2; pid {folder}/pid; error_log stderr;\n"
+            f"daemon off; user root; worker_processes 2; pid {folder}/pid; error_log stderr;\n"
             "events {}\n"
             f"http {{ access_log off; sendfile on; server {{ listen {site.left.address}:{port};"
             f" root {model.files}; }} }}\n")
