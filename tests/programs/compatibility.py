@@ -29,6 +29,8 @@ UNSAID = {"-p", "--port"}  # ports, which each run draws
 DRAWN = re.compile(r"\d+\.\d+\.\d+\.\d+|/tmp/|port=|^[0-9a-f]{8}-[0-9a-f]{4}-")
 MAX_VALUES = 6
 WRAPPERS = {"env", "nsenter", "prlimit", "stdbuf", "timeout"}
+# Where programs are, those that Performance Co-Pilot starts among them.
+FOLDERS = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin:/var/lib/pcp/pmdas/infiniband"
 # The package of the library that each of these programs of ours uses.
 LIBRARIES = {"pyverbs": "python3-pyverbs", "gloo_collectives": "libgloo0",
              "rpma_transfers": "librpma0"}
@@ -92,7 +94,7 @@ class Packages:
     def _find(cls, program):
         if program in LIBRARIES:
             return LIBRARIES[program], cls._version(LIBRARIES[program])
-        path = shutil.which(program, path="/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin")
+        path = shutil.which(program, path=FOLDERS)
         for candidate in filter(None, (path, path and os.path.realpath(path))):
             owner = subprocess.run(["dpkg", "-S", candidate], capture_output=True, text=True,
                                    check=False).stdout.partition(":")[0]
