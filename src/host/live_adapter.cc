@@ -287,7 +287,7 @@ bool LiveAdapter::look_until(const std::function<bool()>& has_event, Look look) 
     const Time now = clock_.last();
     policy_.on_look_in_wait(received ? LookResult::kReceived : LookResult::kNothing, now);
     if (has_event()) return true;
-    if (!policy_.should_look_in_wait(now) && !link_->leaves_some()) return false;
+    if (!policy_.should_look_in_wait(now)) return false;
     const bool offers = policy_.should_offer_core();
     mutex_.unlock();  // others may have waited for it
     if (offers) ::sched_yield();
@@ -594,8 +594,7 @@ void LiveAdapter::serve() {
     if (offered != Time::never()) policy_.on_core_returned(offered, now);
     offered = Time::never();
     const Served served = try_to_serve(look, now);
-    again = ((served.received && !served.woke) || policy_.should_look_again(now) ||
-             link_->leaves_some()) &&
+    again = ((served.received && !served.woke) || policy_.should_look_again(now)) &&
             !alarm_.thread()->is_stopping();
     look = Look::kLikely;
     lock.unlock();

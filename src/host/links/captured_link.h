@@ -19,7 +19,6 @@ class CapturedLink final : public Link {
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return below_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override { return below_->receive(look); }
-  [[nodiscard]] bool leaves_some() const override { return below_->leaves_some(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }

@@ -1,7 +1,6 @@
 #include "host/links/datagram_receiver.h"
 
 #include <arpa/inet.h>
-#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
@@ -10,7 +9,6 @@
 #include <cstring>
 
 #include "host/network/socket_address.h"
-#include "host/os/clock.h"
 #include "host/os/kernel_socket.h"
 #include "host/os/message_calls.h"
 #include "host/os/socket_option.h"
@@ -19,7 +17,6 @@ namespace verbena::host {
 namespace {
 
 constexpr int kWantedBufferBytes = 64 << 20;
-constexpr u64 kLargeBatch = 16 << 10;  // the clock is not read for smaller ones
 
 bool set_receive_options(int fd, int family) {
   const bool common =
@@ -117,8 +114,7 @@ DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 in
       address_(address),
       interface_index_(interface_index),
       port_(port),
-      buffers_(std::make_unique_for_overwrite<Buffers>()),
-      collecting_(buffer_bytes()) {
+      buffers_(std::make_unique_for_overwrite<Buffers>()) {
   for (u32 i = 0; i < kMaxBatch; ++i)
     buffers_->iovs[i] = {.iov_base = buffers_->data[i].data(), .iov_len = kBufferSize};
 }
@@ -182,39 +178,16 @@ void DatagramReceiver::prepare(u32 count) {
   }
 }
 
-bool DatagramReceiver::receive(Look look, LinkCounters& counters) {
-  if (!socket_.is_open() || !may_take(look)) return false;
+bool DatagramReceiver::receive(LinkCounters& counters) {
+  if (!socket_.is_open()) return false;
   prepare(batch_);
   const int got = receive_some(fd(), std::span(buffers_->headers).first(batch_));
   next_ = 0;
   count_ = got > 0 ? static_cast<u32>(got) : 0;
   left_ = {};
-  note_taken(batch_);
   counters.received_datagrams += count_;
   batch_ = count_ == batch_ ? std::min(2 * batch_, kMaxBatch) : std::max(count_, 1u);
   return count_ != 0;
-}
-
-bool DatagramReceiver::may_take(Look look) {
-  if (look == Look::kEverywhere) collecting_.stop();
-  return !collecting_.collects() || collecting_.may_take(queued_bytes(), monotonic_now());
-}
-
-void DatagramReceiver::note_taken(u32 asked) {
-  u64 octets = 0;
-  for (u32 i = 0; i < count_; ++i) octets += buffers_->headers[i].msg_len;
-  const bool is_large = octets >= kLargeBatch;
-  if (!is_large && !collecting_.is_dense()) return;
-  const Time now = monotonic_now();
-  if (is_large) collecting_.on_taken(octets, now);
-  if (count_ < asked) collecting_.on_empty(now);
-}
-
-u64 DatagramReceiver::queued_bytes() const {
-  std::array<u32, SK_MEMINFO_VARS> memory{};
-  socklen_t size = sizeof(memory);
-  ::getsockopt(fd(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size);
-  return memory[SK_MEMINFO_RMEM_ALLOC];
 }
 
 bool DatagramReceiver::poll_frame(IngressFrame& out) {

@@ -11,7 +11,6 @@
 
 #include "base/bytes.h"
 #include "device/port/frame.h"
-#include "host/links/collecting_policy.h"
 #include "host/links/link.h"
 #include "host/links/steady_source.h"
 #include "host/os/descriptor.h"
@@ -34,9 +33,8 @@ class DatagramReceiver {
   [[nodiscard]] const GID& address() const { return address_; }
   [[nodiscard]] u32 buffer_bytes() const;  // what the kernel granted, in its own accounting
 
-  // As in Link, but in a dense stream it may leave for a while what is there; kEverywhere takes it.
-  [[nodiscard]] bool receive(Look look, LinkCounters& counters);
-  [[nodiscard]] bool collects() const { return collecting_.collects(); }
+  // As in Link.
+  [[nodiscard]] bool receive(LinkCounters& counters);
   [[nodiscard]] bool poll_frame(IngressFrame& out);
   // As in Link, of the datagram that is open.
   [[nodiscard]] QPN upcoming(u32 frames) const {
@@ -78,9 +76,6 @@ class DatagramReceiver {
   };
 
   DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index, u16 port);
-  [[nodiscard]] bool may_take(Look look);
-  [[nodiscard]] u64 queued_bytes() const;  // in the socket, in the kernel's accounting
-  void note_taken(u32 asked);
   void prepare(u32 count);
   void open_datagram(u32 index);
   [[nodiscard]] bool bind_to_interface();
@@ -90,7 +85,6 @@ class DatagramReceiver {
   u32 interface_index_;
   u16 port_;
   std::unique_ptr<Buffers> buffers_;
-  CollectingPolicy collecting_;
   u32 batch_ = 1;             // how many are asked for: more while they come
   u32 count_ = 0, next_ = 0;  // datagrams of the batch; the next one to open
   std::span<const u8> left_;  // of the datagram that is open

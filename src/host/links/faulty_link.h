@@ -40,7 +40,6 @@ class FaultyLink final : public Link {
   void append(const EgressFrame& frame) override;
   void flush() override;
   [[nodiscard]] bool receive(Look look) override;
-  [[nodiscard]] bool leaves_some() const override { return below_->leaves_some(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }

@@ -55,8 +55,6 @@ class Link {
   // Receives one batch of pending frames, without blocking. The previous batch must have been
   // polled out. Returns false if nothing was pending where it looked.
   [[nodiscard]] virtual bool receive(Look look) = 0;
-  // Returns true if it leaves a stream of frames in place for now: then call receive() again soon.
-  [[nodiscard]] virtual bool leaves_some() const { return false; }
   // Takes the next frame of the batch, valid until the next call of this or receive(). Returns
   // false if there are no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;

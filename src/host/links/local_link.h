@@ -32,7 +32,6 @@ class LocalLink final : public Link {
     return !path_.outgoing().is_urgent() && below_->may_wait();
   }
   [[nodiscard]] bool receive(Look look) override;
-  [[nodiscard]] bool leaves_some() const override { return below_->leaves_some(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] const PacketView* decoded() const override { return decoded_; }
   [[nodiscard]] QPN upcoming(u32 frames) const override {

@@ -52,7 +52,7 @@ bool MulticastGroups::receive(LinkCounters& counters) {
   for (int i = 0; i < ready; ++i) {
     const int fd = events[static_cast<std::size_t>(i)].data.fd;
     const auto receiver = std::ranges::find(receivers_, fd, &DatagramReceiver::fd);
-    if (receiver != receivers_.end()) any |= receiver->receive(Look::kEverywhere, counters);
+    if (receiver != receivers_.end()) any |= receiver->receive(counters);
   }
   return any;
 }

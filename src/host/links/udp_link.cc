@@ -139,7 +139,7 @@ bool UDPLink::receive(Look look) {
     const bool worth_it = look == Look::kEverywhere || source == favourite_ || source == due ||
                           quiet_rounds_[source] < kQuietAfter;
     if (!worth_it) continue;
-    if (receive_from(source, look)) {
+    if (receive_from(source)) {
       any = true;
       favourite_ = source;
       quiet_rounds_[source] = 0;
@@ -164,29 +164,29 @@ bool UDPLink::is_idle_follower(std::size_t source) const {
   return is_follower && !ports_[source - ports_.size()]->follower.follows();
 }
 
-bool UDPLink::receive_from(std::size_t source, Look look) {
+bool UDPLink::receive_from(std::size_t source) {
   const std::size_t ports = ports_.size();
-  if (source < ports) return receive_from_port(source, look);
-  if (source < 2 * ports) return receive_followed(source - ports, look);
+  if (source < ports) return receive_from_port(source);
+  if (source < 2 * ports) return receive_followed(source - ports);
   if (source == 2 * ports) return receive_from_processes();
   return source == 2 * ports + 1 && groups_.receive(counters_);  // keys: take_keys()
 }
 
 // The link begins or ends to follow a source when no earlier datagram is left: so packets keep
 // their order.
-bool UDPLink::receive_from_port(std::size_t index, Look look) {
+bool UDPLink::receive_from_port(std::size_t index) {
   DatagramReceiver& receiver = ports_[index]->receiver;
   first_to_poll_ = std::min(first_to_poll_, index);
-  if (receiver.receive(look, counters_)) return true;
+  if (receiver.receive(counters_)) return true;
   if (receiver.source().is_steady()) follow_steady(index);
   return false;
 }
 
-bool UDPLink::receive_followed(std::size_t index, Look look) {
+bool UDPLink::receive_followed(std::size_t index) {
   Port& port = *ports_[index];
   if (!port.follower.follows()) return false;
   first_to_poll_ = std::min(first_to_poll_, index);
-  if (port.follower.receive(look, counters_)) return true;
+  if (port.follower.receive(counters_)) return true;
   if (port.is_shared) port.follower.close();
   return false;
 }
@@ -204,12 +204,6 @@ void UDPLink::follow_steady(std::size_t index) {
   port.follower.follow(source);
   port.receiver.forget_source();
   quiet_rounds = 0;
-}
-
-bool UDPLink::leaves_some() const {
-  return std::ranges::any_of(ports_, [](const auto& port) {
-    return port->receiver.collects() || port->follower.collects();
-  });
 }
 
 bool UDPLink::receive_from_processes() {

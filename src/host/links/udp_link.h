@@ -85,7 +85,6 @@ class UDPLink final : public Link {
   }
   [[nodiscard]] bool may_wait() const override { return !has_left_ && sender_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override;
-  [[nodiscard]] bool leaves_some() const override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] QPN upcoming(u32 frames) const override;
   [[nodiscard]] Time next_timer() const override;
@@ -136,9 +135,9 @@ class UDPLink final : public Link {
   // the groups.
   [[nodiscard]] bool is_idle_follower(std::size_t source) const;
   std::size_t next_quiet();
-  bool receive_from(std::size_t source, Look look);
-  bool receive_from_port(std::size_t index, Look look);
-  bool receive_followed(std::size_t index, Look look);
+  bool receive_from(std::size_t source);
+  bool receive_from_port(std::size_t index);
+  bool receive_followed(std::size_t index);
   void follow_steady(std::size_t index);
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);

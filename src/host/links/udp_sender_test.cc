@@ -66,7 +66,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
     std::size_t got = 0;
     pollfd waiting{.fd = receiver_.fd(), .events = POLLIN, .revents = 0};
     while (got < count && ::poll(&waiting, 1, 5000) == 1) {
-      ASSERT_TRUE(receiver_.receive(Look::kEverywhere, counters_));
+      ASSERT_TRUE(receiver_.receive(counters_));
       for (IngressFrame in; receiver_.poll_frame(in); ++got) {
         const auto transport = in.transport.first(in.transport.size() - kICRCSize);
         in.identification = static_cast<u16>(in.identification + first_identification_);

@@ -171,7 +171,7 @@ void PortGroup::receive_while_joining() {
   if (::poll(waiting.data(), waiting.size(), 1) <= 0) return;
   LinkCounters uncounted;
   IngressFrame frame;
-  while (parts_.receiver.receive(Look::kEverywhere, uncounted))
+  while (parts_.receiver.receive(uncounted))
     while (parts_.receiver.poll_frame(frame)) {
       if (const auto probe = ProbePacket::decode(frame.transport))
         on_probe(*probe);
