@@ -104,6 +104,10 @@ class Adapter {
   // would be dropped, and before keys that they may name become invalid. Not inside a Session.
   virtual void receive_arrived() = 0;
 
+  // Returns when no thread uses the descriptors of events of CQs that were destroyed before the
+  // call. Then their EventTargets may go. Not inside a Session.
+  virtual void wait_for_wakes() = 0;
+
   // Attaches a UD QP to a group, which the port joins on the network with the first, and leaves
   // with the last. Errors as Device's; kNoMemory also where the host lets it join no more groups.
   [[nodiscard]] virtual Status attach_multicast(QueuePair* qp, const GID& group) = 0;

@@ -44,10 +44,13 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
 }
 
 LiveAdapter::~LiveAdapter() {
+  mutex_.lock();
   if (local_ != nullptr) local_->close();
+  mutex_.unlock();
   if (HelperThread* const helper = alarm_.thread()) helper->stop();  // it uses everything else
   stream_side_.reset();
   stats_.reset();
+  const std::lock_guard lock(mutex_);
   link_->flush();
   link_->leave();
 }
@@ -318,6 +321,11 @@ void LiveAdapter::receive_arrived() {
   send_frames(now);
   take_outputs(now);
   tell_helper();
+}
+
+void LiveAdapter::wait_for_wakes() {
+  mutex_.lock_after_wakes();
+  mutex_.unlock();
 }
 
 Status LiveAdapter::attach_multicast(QueuePair* qp, const GID& group) {

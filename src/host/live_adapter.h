@@ -16,12 +16,12 @@
 #include "host/links/fabric/fabric_link.h"
 #include "host/local/local_path.h"
 #include "host/os/quick_clock.h"
-#include "host/progress/adaptive_mutex.h"
 #include "host/progress/fetch_ahead.h"
 #include "host/progress/helper_alarm.h"
 #include "host/progress/holding_policy.h"
 #include "host/progress/progress_policy.h"
 #include "host/progress/waiter_sleep.h"
+#include "host/progress/waking_mutex.h"
 #include "host/stats/stats_port.h"
 #include "host/stream_side.h"
 
@@ -44,6 +44,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] Woken sleep_in_wait(int event) override { return waiter_sleep_.sleep(event); }
   void end_wait(Wait from) override;
   void receive_arrived() override;
+  void wait_for_wakes() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
   void detach_from_all(QueuePair* qp) override;
@@ -68,7 +69,7 @@ class LiveAdapter final : public Adapter {
 
   // The process ends, or has forked and this is the child. leave() and abandon() as in Link.
   void leave_at_exit();
-  void lock_for_fork() { mutex_.lock(); }
+  void lock_for_fork() { mutex_.lock_after_wakes(); }
   void unlock_after_fork() { mutex_.unlock(); }
   void abandon_in_child();
 
@@ -90,7 +91,9 @@ class LiveAdapter final : public Adapter {
         connections_(*this, device_),
         link_(std::move(link)),
         policy_(config.transport == Transport::kIWARP ? Completes::kWhenSent
-                                                      : Completes::kWhenAnswered) {}
+                                                      : Completes::kWhenAnswered) {
+    if (local_ != nullptr) local_->processes().list_in(mutex_.wakes());
+  }
 
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_in_fabric(
       const LocalAddress& address, const FabricPlace& place);
@@ -172,7 +175,7 @@ class LiveAdapter final : public Adapter {
   Served try_to_serve(Look look, Time now);
   void serve_stats();  // the helper thread, at a question
 
-  AdaptiveMutex mutex_;
+  WakingMutex mutex_;
   std::atomic<u32> asleep_ = 0;       // threads, until their events
   std::unique_ptr<LocalPath> local_;  // nullptr: none
   Device device_;
@@ -181,7 +184,7 @@ class LiveAdapter final : public Adapter {
   FabricLink* fabric_ = nullptr;  // below it all, where frames go through a simulated fabric
   std::unique_ptr<StreamSide> stream_side_;  // on link_, where QPs have TCP connections: iWARP
   std::optional<StatsPort> stats_;
-  EventDelivery events_;
+  EventDelivery events_{mutex_.wakes()};
   PortWatch port_watch_{device_, events_};
   ProgressPolicy policy_;
   HoldingPolicy holding_;

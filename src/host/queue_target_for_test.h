@@ -12,7 +12,7 @@ namespace verbena::host {
 
 class QueueTarget final : public EventTarget {
  public:
-  void on_completion_event() override { queue_->push(1); }
+  [[nodiscard]] EventDescriptor* on_completion_event() override { return queue_->put(1); }
   void on_async_event(const AsyncEvent&) override {}
   EventQueue<int>& queue() { return *queue_; }
 

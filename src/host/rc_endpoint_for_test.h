@@ -42,12 +42,8 @@ class RCEndpoint {
     qpn_ = session->attributes_of(qp_).qpn.value;
   }
   ~RCEndpoint() {
-    Adapter::Session session = adapter_->enter();
-    EXPECT_EQ(session->destroy_qp(qp_), Status::kOk);
-    EXPECT_EQ(session->destroy_cq(cq_), Status::kOk);
-    const Status deregistered = session->memory().deregister_mr(keys_.l_key);
-    EXPECT_EQ(deregistered, registered_ ? Status::kOk : Status::kNotFound);
-    EXPECT_EQ(session->dealloc_pd(pd_), Status::kOk);
+    destroy();
+    adapter_->wait_for_wakes();
   }
   RCEndpoint(const RCEndpoint&) = delete;
   RCEndpoint& operator=(const RCEndpoint&) = delete;
@@ -119,6 +115,14 @@ class RCEndpoint {
   }
 
  private:
+  void destroy() {
+    Adapter::Session session = adapter_->enter();
+    EXPECT_EQ(session->destroy_qp(qp_), Status::kOk);
+    EXPECT_EQ(session->destroy_cq(cq_), Status::kOk);
+    const Status deregistered = session->memory().deregister_mr(keys_.l_key);
+    EXPECT_EQ(deregistered, registered_ ? Status::kOk : Status::kNotFound);
+    EXPECT_EQ(session->dealloc_pd(pd_), Status::kOk);
+  }
   u64 iova() const { return reinterpret_cast<u64>(buffer_.data()); }
   void modify(const QPModify& change) {
     Adapter::Session session = adapter_->enter();

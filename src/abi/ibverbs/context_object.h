@@ -47,7 +47,7 @@ struct ContextObject final : verbs_context, host::EventTarget {
   // It has RC QPs and their connections: no datagrams, address handles, multicast or XRC.
   [[nodiscard]] bool is_iwarp() const { return config().transport == Transport::kIWARP; }
 
-  void on_completion_event() override {}
+  [[nodiscard]] host::EventDescriptor* on_completion_event() override { return nullptr; }
   void on_async_event(const AsyncEvent& event) override;  // of the port
 
   DeviceObject& device;

@@ -43,10 +43,10 @@ void forget_unread_events(CQObject& cq) {
 
 }  // namespace
 
-void CQObject::on_completion_event() {
-  if (channel == nullptr) return;
+host::EventDescriptor* CQObject::on_completion_event() {
+  if (channel == nullptr) return nullptr;
   completion_events.on_queued();
-  ChannelObject::of(channel).ready->push(this);
+  return ChannelObject::of(channel).ready->put(this);
 }
 
 void CQObject::on_async_event(const AsyncEvent& event) {
@@ -79,6 +79,7 @@ CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
 Status withdraw(CQObject& cq) {
   if (const Status status = cq.owner().enter()->destroy_cq(cq.queue); status != Status::kOk)
     return status;
+  cq.owner().adapter->wait_for_wakes();
   checks::unmade(cq);
   cq.owner().cqs.erase(&cq);
   forget_unread_events(cq);

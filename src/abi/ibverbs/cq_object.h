@@ -18,7 +18,7 @@ struct CQObject final : ibv_cq_ex, host::EventTarget {
   [[nodiscard]] ibv_cq* verbs() { return ibv_cq_ex_to_cq(this); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
 
-  void on_completion_event() override;
+  [[nodiscard]] host::EventDescriptor* on_completion_event() override;
   void on_async_event(const AsyncEvent& event) override;
 
   CompletionQueue* queue = nullptr;

@@ -20,7 +20,7 @@ struct QPObject final : NewerQPEx, host::EventTarget {
   static QPObject& of(ibv_qp* qp) { return of(reinterpret_cast<ibv_qp_ex*>(qp)); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(qp_base.context); }
 
-  void on_completion_event() override {}
+  [[nodiscard]] host::EventDescriptor* on_completion_event() override { return nullptr; }
   void on_async_event(const AsyncEvent& event) override;
 
   QueuePair* queue = nullptr;

@@ -14,7 +14,7 @@ struct SRQObject final : ibv_srq, host::EventTarget {
   static SRQObject& of(ibv_srq* srq) { return *static_cast<SRQObject*>(srq); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
 
-  void on_completion_event() override {}
+  [[nodiscard]] host::EventDescriptor* on_completion_event() override { return nullptr; }
   void on_async_event(const AsyncEvent& event) override;
 
   SharedReceiveQueue* queue = nullptr;

@@ -10,7 +10,7 @@
 namespace verbena::abi {
 
 struct XRCTarget final : host::EventTarget {
-  void on_completion_event() override {}
+  [[nodiscard]] host::EventDescriptor* on_completion_event() override { return nullptr; }
   void on_async_event(const AsyncEvent& event) override {
     for (QPObject* const handle : handles) handle->on_async_event(event);
   }

@@ -17,7 +17,8 @@ bool EventDelivery::deliver_all(Device& device, Explainer* explainer, Time now) 
   bool woke = false;
   while (const std::optional<void*> user = device.poll_completion_event()) {
     if (*user == nullptr) continue;
-    static_cast<EventTarget*>(*user)->on_completion_event();
+    EventDescriptor* const channel = static_cast<EventTarget*>(*user)->on_completion_event();
+    if (channel != nullptr) wakes_.add(*channel);
     woke = true;
   }
   while (const std::optional<AsyncEvent> event = device.poll_async_event()) {

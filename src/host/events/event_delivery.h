@@ -6,11 +6,15 @@
 
 #include "host/events/event_target.h"
 #include "host/explain/explainer.h"
+#include "host/progress/wake_list.h"
 
 namespace verbena::host {
 
 class EventDelivery {
  public:
+  // Threads that sleep until a completion are listed in `wakes`, which outlives this.
+  explicit EventDelivery(WakeList& wakes) : wakes_(wakes) {}
+
   void add_port_listener(EventTarget* listener) { port_listeners_.push_back(listener); }
   void remove_port_listener(EventTarget* listener) { std::erase(port_listeners_, listener); }
   [[nodiscard]] u32 port_listeners() const { return static_cast<u32>(port_listeners_.size()); }
@@ -22,6 +26,7 @@ class EventDelivery {
   bool deliver_all(Device& device, Explainer* explainer, Time now) const;
 
  private:
+  WakeList& wakes_;
   std::vector<EventTarget*> port_listeners_;
 };
 

@@ -27,12 +27,14 @@ class EventQueue {
   [[nodiscard]] int fd() const { return descriptor_.fd(); }
 
   void push(T event) {
-    {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(std::move(event));
-      if (is_awaited_ && !std::exchange(is_promised_, true)) return;
-    }
-    descriptor_.add();  // which may give the core to who takes it
+    if (EventDescriptor* const descriptor = put(std::move(event))) descriptor->add();
+  }
+  // As push(), but leaves it to the caller to add one to the descriptor. Returns nullptr if that is
+  // not needed.
+  [[nodiscard]] EventDescriptor* put(T event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    return is_awaited_ && !std::exchange(is_promised_, true) ? nullptr : &descriptor_;
   }
   // The oldest event. An errno where there is none: EAGAIN with O_NONBLOCK, EINTR after a signal.
   [[nodiscard]] tl::expected<T, int> pop() {
@@ -66,7 +68,7 @@ class EventQueue {
   // No more events: pop() gives EBADF, but to threads that block in it, as those in read() do.
   void close() { descriptor_.close(); }
   // Drops events of an object that goes away, and for which push() is not called any more, nor
-  // running. Their counts go too, so the descriptor tells the truth.
+  // running, and nothing is left to add. Their counts go too, so the descriptor tells the truth.
   template <typename Predicate>
   std::size_t remove_if(Predicate predicate) {
     const std::lock_guard lock(mutex_);

@@ -5,13 +5,16 @@
 #pragma once
 
 #include "device/device.h"
+#include "host/events/event_descriptor.h"
 
 namespace verbena::host {
 
 class EventTarget {
  public:
   virtual ~EventTarget() = default;
-  virtual void on_completion_event() = 0;  // a CQ's requested notification
+  // A CQ's requested notification. Returns the descriptor that the caller adds one to when the
+  // adapter is unlocked, or nullptr. It stays open until Adapter::wait_for_wakes() has returned.
+  [[nodiscard]] virtual EventDescriptor* on_completion_event() = 0;
   virtual void on_async_event(const AsyncEvent& event) = 0;
 };
 

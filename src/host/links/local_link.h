@@ -38,9 +38,7 @@ class LocalLink final : public Link {
     return decoded_ == nullptr ? below_->upcoming(frames) : QPN{};
   }
   [[nodiscard]] bool on_listening(Listening listening) override;
-  [[nodiscard]] bool take_called() override {
-    return path_.outgoing().take_called() | std::exchange(called_, false);
-  }
+  [[nodiscard]] bool take_called() override { return std::exchange(called_, false); }
   [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }
   [[nodiscard]] Expected<void> join_multicast(const GID& group) override {

@@ -10,6 +10,7 @@
 
 #include "host/local/process_memory.h"
 #include "host/local/segment_directory.h"
+#include "host/progress/wake_list.h"
 #include "host/sharing/process_channel.h"
 #include "host/sharing/qpn_slot.h"
 
@@ -34,7 +35,10 @@ class LocalProcesses {
     return known_[slot].lock();
   }
   [[nodiscard]] std::shared_ptr<ProcessMemory> open(const SegmentPlace& place, u32 slot);
-  void wake(u32 slot) { waker_.wake(slot); }
+  // From now on, processes to wake are listed in `wakes`, which outlives this; before, each is
+  // woken at once.
+  void list_in(WakeList& wakes) { wakes_ = &wakes; }
+  void wake(u32 slot) { wakes_ != nullptr ? wakes_->add(waker_, slot) : waker_.wake(slot); }
 
   // Returns nullptr if processes of this host send each other packets.
   [[nodiscard]] SegmentDirectory* directory() { return directory_ ? &*directory_ : nullptr; }
@@ -49,6 +53,7 @@ class LocalProcesses {
   std::optional<SegmentDirectory> directory_;
   std::array<std::weak_ptr<ProcessMemory>, kLastSlot + 1> known_;
   ProcessWaker waker_;
+  WakeList* wakes_ = nullptr;
   std::atomic<bool> enabled_{false};
   bool is_closed_ = false;
 };

@@ -231,9 +231,8 @@ void OutgoingRings::publish(Peer& to) {
 
 void OutgoingRings::publish_records(Peer& to) {
   if (!to.ring->publish() || to.ring->is_watched()) return;
-  if (!to.process->doorbells().ring(processes_.slot())) return;
-  processes_.wake(static_cast<u32>(&to - to_.data()));
-  called_ = true;
+  if (to.process->doorbells().ring(processes_.slot()))
+    processes_.wake(static_cast<u32>(&to - to_.data()));
 }
 
 }  // namespace verbena::host

@@ -58,8 +58,6 @@ class OutgoingRings final : public LocalPackets {
 
   // Returns true if a packet taken as a frame cannot be piggybacked on a reply.
   [[nodiscard]] bool is_urgent() const { return is_urgent_; }
-  // Since the last question.
-  [[nodiscard]] bool take_called() { return std::exchange(called_, false); }
   [[nodiscard]] u64 sent() const { return sent_; }
   [[nodiscard]] u64 dropped() const { return dropped_; }
 
@@ -103,7 +101,7 @@ class OutgoingRings final : public LocalPackets {
   Taken taken_;
   bool has_others_ = false;  // than acknowledgements, not published yet
   bool holds_acknowledgements_ = false;
-  bool called_ = false, is_closed_ = false;
+  bool is_closed_ = false;
 };
 
 }  // namespace verbena::host
