@@ -263,9 +263,14 @@ void LiveAdapter::end_wait(Wait from) {
 Adapter::Wait LiveAdapter::look_and_sleep(const std::function<bool()>& has_event, Look look) {
   for (;; look = Look::kEverywhere) {
     tell_helper();
-    if (look_until(has_event, look)) {
+    const Looked looked = look_until(has_event, look);
+    if (looked == Looked::kEvent) {
       leave_wait(clock_.last());
       return Wait::kOver;
+    }
+    if (looked == Looked::kEventsOfOthers) {
+      policy_.on_wait_over(Sleepers::kSome, clock_.last());
+      return leave_to_others();
     }
     if (!policy_.should_sleep_on_link()) {
       policy_.on_vain_wakes(clock_.last());
@@ -283,14 +288,16 @@ bool LiveAdapter::begin_sleep() {
   return false;
 }
 
-// Returns false when it is time to sleep.
-bool LiveAdapter::look_until(const std::function<bool()>& has_event, Look look) {
+LiveAdapter::Looked LiveAdapter::look_until(const std::function<bool()>& has_event, Look look) {
   for (;; look = Look::kLikely) {
+    const u64 woken = events_.woken();
     const bool received = receive_in_poll(look) != Received::kNothing;
     const Time now = clock_.last();
     policy_.on_look_in_wait(received ? LookResult::kReceived : LookResult::kNothing, now);
-    if (has_event()) return true;
-    if (!policy_.should_look_in_wait(now)) return false;
+    if (has_event()) return Looked::kEvent;
+    if (events_.woken() != woken && policy_.should_leave_to_woken())
+      return Looked::kEventsOfOthers;
+    if (!policy_.should_look_in_wait(now)) return Looked::kLong;
     const bool offers = policy_.should_offer_core();
     mutex_.unlock();  // others may have waited for it
     if (offers) ::sched_yield();

@@ -123,7 +123,8 @@ class LiveAdapter final : public Adapter {
   Received receive_in_poll(Look look);
   // For a thread that waits for an event. The first look is where `look` says.
   Wait look_and_sleep(const std::function<bool()>& has_event, Look look);
-  bool look_until(const std::function<bool()>& has_event, Look look);
+  enum class Looked : u8 { kEvent, kEventsOfOthers, kLong };  // until
+  Looked look_until(const std::function<bool()>& has_event, Look look);
   bool begin_sleep();
   Wait leave_to_others();
   void leave_wait(Time now);

@@ -13,12 +13,12 @@ void EventDelivery::deliver(const AsyncEvent& event) const {
   if (user != nullptr) static_cast<EventTarget*>(user)->on_async_event(event);
 }
 
-bool EventDelivery::deliver_all(Device& device, Explainer* explainer, Time now) const {
+bool EventDelivery::deliver_all(Device& device, Explainer* explainer, Time now) {
   bool woke = false;
   while (const std::optional<void*> user = device.poll_completion_event()) {
     if (*user == nullptr) continue;
     EventDescriptor* const channel = static_cast<EventTarget*>(*user)->on_completion_event();
-    if (channel != nullptr) wakes_.add(*channel);
+    if (channel != nullptr) wake(*channel);
     woke = true;
   }
   while (const std::optional<AsyncEvent> event = device.poll_async_event()) {

@@ -19,14 +19,23 @@ class EventDelivery {
   void remove_port_listener(EventTarget* listener) { std::erase(port_listeners_, listener); }
   [[nodiscard]] u32 port_listeners() const { return static_cast<u32>(port_listeners_.size()); }
 
+  // Completion events of threads that sleep, since the beginning.
+  [[nodiscard]] u64 woken() const { return woken_; }
+
   // An event of an object goes to the object's own target, one of the port to all its listeners.
   void deliver(const AsyncEvent& event) const;
   // Delivers all that `device` has. `explainer`: nullptr where nothing is explained. Returns
   // whether a program was told of a completion.
-  bool deliver_all(Device& device, Explainer* explainer, Time now) const;
+  bool deliver_all(Device& device, Explainer* explainer, Time now);
 
  private:
+  void wake(EventDescriptor& channel) {
+    wakes_.add(channel);
+    ++woken_;
+  }
+
   WakeList& wakes_;
+  u64 woken_ = 0;
   std::vector<EventTarget*> port_listeners_;
 };
 

@@ -98,6 +98,32 @@ TEST_P(EventWaitTest, EachOfManyThreadsGetsItsOwnEvents) {
   for (std::thread& waiter : waiters) waiter.join();
 }
 
+TEST_P(EventWaitTest, ASleeperGetsItsEventWhileAWokenThreadIsAway) {
+  constexpr int kRounds = 20;
+  WaitingPair first, second;
+  const auto wait = [](WaitingPair& pair) {
+    EXPECT_EQ(pair.wait(), 1);
+    EXPECT_EQ(pair.b.wait_for_completion().status, WQEStatus::kSuccess);
+  };
+  std::atomic<bool> is_away = false, may_end = false;
+  std::thread away([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      first.request_event();
+      wait(first);
+    }
+    is_away = true;
+    while (!may_end) let_it_sleep();
+  });
+  second.request_event();
+  std::thread sleeper([&] { wait(second); });
+  for (int i = 0; i < kRounds; ++i) first.send();
+  while (!is_away) std::this_thread::yield();
+  second.send();
+  sleeper.join();
+  may_end = true;
+  away.join();
+}
+
 TEST_P(EventWaitTest, ASignalEndsAWaitAsItEndsARead) {
   WaitingPair pair;
   pair.request_event();

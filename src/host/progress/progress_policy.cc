@@ -34,6 +34,7 @@ void ProgressPolicy::leave_helper(ReceiverEvent event, Time now) {
 
 void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   ++polls_;
+  judge_absence(now);
   judge_patience(result, now);
   judge_listening(now);
   judge_stay(result, now);
@@ -51,6 +52,7 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
 
 void ProgressPolicy::on_application_post(Time now) {
   ++posts_;
+  judge_absence(now);
   rest_while_awake(now);
 }
 
@@ -68,6 +70,12 @@ void ProgressPolicy::note_call(Time now) {
 void ProgressPolicy::note_look(Time now) {
   ++polls_;
   note_call(now);
+}
+
+// Threads that sleep may rely on those that have their events only if these call often.
+void ProgressPolicy::judge_absence(Time now) {
+  if (!others_sleep_) return;
+  if (now - std::exchange(last_call_, now) >= kAbsent) waits_in_a_row_ = 0;
 }
 
 void ProgressPolicy::on_found(PollResult result, Time now) {
@@ -229,8 +237,10 @@ bool ProgressPolicy::on_wait(Time now) {
   ++polls_;
   waits_in_call_ = true;
   requests_since_wait_ = 0;
-  waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
   if (receiver_ == Receiver::kLookingWaiter || receiver_ == Receiver::kSleepingWaiter) return false;
+  judge_absence(now);
+  others_sleep_ = false;
+  waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
   waits_for_events_ = true;
   is_woken_ = false;
   vain_wakes_ = 0;
@@ -273,12 +283,15 @@ void ProgressPolicy::on_vain_wakes(Time now) {
 
 void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
   leave_wait(now);
-  if (others == Sleepers::kSome || !waits_in_calls()) need_helper();
+  others_sleep_ = others == Sleepers::kSome;
+  last_call_ = now;
+  if (!waits_in_calls()) need_helper();
 }
 
 // Calls receive, and the helper looks soon whether any comes.
 void ProgressPolicy::leave_wait(Time now) {
   move(ReceiverEvent::kWaiterLeaves);
+  check_interval_ = kMinCheck;
   check_at(now + check_interval_);
 }
 

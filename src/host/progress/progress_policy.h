@@ -126,6 +126,9 @@ class ProgressPolicy {
   void on_sleep_in_wait() { move(ReceiverEvent::kWaiterSleeps); }
   void on_wake_in_wait(Time now);
   void on_vain_wakes(Time now);  // it sleeps until its event from now on
+  // The waiter has received events of other threads, and not its own. Returns true if it leaves the
+  // link to their calls and sleeps until its event: on_wait_over() follows.
+  [[nodiscard]] bool should_leave_to_woken() const { return waits_in_calls(); }
   // It has its event, or something else ends its wait.
   void on_wait_over(Sleepers others, Time now);
 
@@ -173,8 +176,9 @@ class ProgressPolicy {
   static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
-  static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere
+  static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere or late
   static constexpr u32 kVainWakes = 8;     // in a row
+  static constexpr Duration kAbsent = us(200);
   static constexpr Duration kRestAmongCalls = us(100);
 
   void move(ReceiverEvent event) { receiver_ = next_receiver(receiver_, event); }
@@ -190,6 +194,7 @@ class ProgressPolicy {
   void check_later(Time now);
   void note_call(Time now);
   void note_look(Time now);
+  void judge_absence(Time now);
   void begin_looks(Time now);
   void leave_wait(Time now);
   void rest_while_awake(Time now);
@@ -253,6 +258,8 @@ class ProgressPolicy {
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
   bool is_woken_ = false;          // a waiter, by the link, and has not looked yet
   u32 vain_wakes_ = 0;             // in a row: others had received the packet
+  bool others_sleep_ = false;      // until their events, and no thread waits for the link
+  Time last_call_;                 // since then
   Requested requested_ = Requested::kNone;
   bool is_awake_ = false;  // all events that it has requested have come
   u64 polls_at_receive_ = 0;

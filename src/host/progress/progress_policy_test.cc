@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
+
 namespace verbena::host {
 namespace {
 
@@ -544,15 +547,38 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
   EXPECT_TRUE(policy_.listens());
 }
 
-TEST_F(ProgressPolicyTest, TheHelperListensForThreadsThatSleepWhileNoneReceives) {
-  wait_in_calls(8);
-  helper_receives(at(ms(10)));
-  ASSERT_TRUE(policy_.on_wait(at(ms(10))));
-  policy_.on_wait_over(Sleepers::kNone, at(ms(10)));
-  EXPECT_FALSE(policy_.listens()) << "the thread comes again";
-  ASSERT_TRUE(policy_.on_wait(at(ms(10))));
-  policy_.on_wait_over(Sleepers::kSome, at(ms(10)));
+TEST_F(ProgressPolicyTest, SleepersRelyOnThreadsThatHaveTheirEventsAndComeAgain) {
+  ASSERT_TRUE(policy_.on_wait(at(us(0))));
+  EXPECT_FALSE(policy_.should_leave_to_woken()) << "do they come again?";
+  policy_.on_wait_over(Sleepers::kSome, at(us(0)));
   EXPECT_TRUE(policy_.listens());
+  wait_in_calls(8);
+  for (Duration now = ms(10); now < ms(12); now = now + us(398)) {
+    ASSERT_TRUE(policy_.on_wait(at(now)));
+    EXPECT_TRUE(policy_.should_leave_to_woken());
+    policy_.on_wait_over(Sleepers::kSome, at(now));
+    EXPECT_EQ(policy_.receiver(), Receiver::kCalls);
+    EXPECT_EQ(policy_.next_check(), at(now + ms(1)));
+    policy_.on_application_poll(PollResult::kFound, at(now + us(199)));
+  }
+}
+
+TEST_F(ProgressPolicyTest, SleepersRelyOnTheHelperWhereThreadsCallLate) {
+  const std::array<std::function<void(Time)>, 3> calls{
+      [this](Time now) { policy_.on_application_post(now); },
+      [this](Time now) { policy_.on_application_poll(PollResult::kFound, now); }, [](Time) {}};
+  for (const auto& call : calls) {
+    policy_ = ProgressPolicy();
+    wait_in_calls(8);
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(policy_.on_wait(at(ms(10 + i))));
+      policy_.on_wait_over(Sleepers::kSome, at(ms(10 + i)));
+      EXPECT_EQ(policy_.listens(), i != 0);
+      call(at(ms(10 + i) + us(200)));
+    }
+    wait_in_calls(8);
+    EXPECT_TRUE(policy_.should_leave_to_woken()) << "they come again";
+  }
 }
 
 TEST_F(ProgressPolicyTest, AProgramIsAwakeFromItsEventUntilItsNextRequest) {
