@@ -2,6 +2,8 @@
 // changes them; ProgressPolicy decides when that happens. In kHelper and kSleepingWaiter a thread
 // sleeps until the link has something. In each other mode the helper sleeps until a time, and then
 // looks whether the mode still fits.
+// kRestingHelper is not kCalls with an early check: a program that sleeps during the rest calls no
+// more, and its packets would wait for the next check too.
 #pragma once
 
 #include <array>
