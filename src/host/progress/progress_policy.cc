@@ -102,9 +102,10 @@ void ProgressPolicy::judge_patience(PollResult result, Time now) {
   offers_core_ = empty_since_ && now >= *empty_since_ + patience_ && is_next_offer(gap);
 }
 
-// An offer brings the answer only where the peer needs this very core.
+// An offer brings the answer only where the peer needs this very core. Where others took it for a
+// time slice, the answer may have been there for long.
 void ProgressPolicy::judge_offer(PollResult result, Duration gap) {
-  if (!was_taken(gap))
+  if (!was_taken(gap) || gap >= CoreContention::kTaken)
     patience_ = kPatience;
   else if (result != PollResult::kEmpty)
     patience_ = Duration();
@@ -220,7 +221,8 @@ void ProgressPolicy::note_receipt(Time now) {
 
 bool ProgressPolicy::should_look_again(Time now) const {
   const bool is_alone = waits_for_events_ || polls_ == polls_at_receive_;
-  return listens() && is_alone && !waits_in_call_ && lingers(now);
+  return listens() && is_alone && !waits_in_call_ && lingers(now) &&
+         !contention_.is_core_wanted(now);
 }
 
 void ProgressPolicy::on_notification_request() {
@@ -242,7 +244,7 @@ bool ProgressPolicy::on_wait(Time now) {
   others_sleep_ = false;
   waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
   waits_for_events_ = true;
-  is_woken_ = false;
+  is_woken_ = has_slept_ = false;
   vain_wakes_ = 0;
   leave_helper(ReceiverEvent::kWaiterLooks, now);
   begin_looks(now);
@@ -265,7 +267,8 @@ void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
     ++vain_wakes_;
   }
   note_look(now);
-  offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
+  const bool is_next = is_next_offer(now - std::exchange(last_poll_, now));
+  offers_core_ = is_next && !contention_.is_core_wanted(now);
 }
 
 void ProgressPolicy::on_wake_in_wait(Time now) {
@@ -282,6 +285,7 @@ void ProgressPolicy::on_vain_wakes(Time now) {
 }
 
 void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
+  if (!has_slept_) waits_with_sleep_ = 0;
   leave_wait(now);
   others_sleep_ = others == Sleepers::kSome;
   last_call_ = now;

@@ -30,7 +30,10 @@
 // ibv_get_cq_event, a waiter, receives itself: it looks for a while, and then sleeps on the link's
 // descriptors, so that a packet wakes it and not the helper. One waiter does so for all; others
 // sleep until their own event. For programs that sleep elsewhere the helper stays awake for as long
-// as a waiter looks.
+// as a waiter looks, unless others want its core. A waiter offers its core between two looks, since
+// its peer may need it; but not for a while after others have kept it for a time slice. Then it
+// looks only where that has brought its event, and sleeps at once if the peer needs this core; it
+// tries again now and then.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -118,12 +121,18 @@ class ProgressPolicy {
   // leaves.
   [[nodiscard]] bool on_wait(Time now);
   [[nodiscard]] bool should_look_in_wait(Time now) const {
-    return receiver_ == Receiver::kLookingWaiter && lingers(now);
+    const bool may_pay = !contention_.is_core_wanted(now) || waits_with_sleep_ < kVainLooks ||
+                         waits_with_sleep_ % kLookAgain == 0;
+    return receiver_ == Receiver::kLookingWaiter && may_pay && lingers(now);
   }
   void on_look_in_wait(LookResult result, Time now);
   // Returns false if other threads have received all that woke it: they may spin.
   [[nodiscard]] bool should_sleep_on_link() const { return vain_wakes_ < kVainWakes; }
-  void on_sleep_in_wait() { move(ReceiverEvent::kWaiterSleeps); }
+  void on_sleep_in_wait() {
+    ++waits_with_sleep_;
+    has_slept_ = true;
+    move(ReceiverEvent::kWaiterSleeps);
+  }
   void on_wake_in_wait(Time now);
   void on_vain_wakes(Time now);  // it sleeps until its event from now on
   // The waiter has received events of other threads, and not its own. Returns true if it leaves the
@@ -178,6 +187,8 @@ class ProgressPolicy {
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
   static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere or late
   static constexpr u32 kVainWakes = 8;     // in a row
+  static constexpr u32 kVainLooks = 2;     // in a row, each until it slept
+  static constexpr u32 kLookAgain = 16;    // waits
   static constexpr Duration kAbsent = us(200);
   static constexpr Duration kRestAmongCalls = us(100);
 
@@ -201,9 +212,7 @@ class ProgressPolicy {
   void rest(Time now);
   void note_receipt(Time now);
   [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
-  [[nodiscard]] bool lingers(Time now) const {
-    return !contention_.is_core_wanted(now) && now < last_receive_ + linger_;
-  }
+  [[nodiscard]] bool lingers(Time now) const { return now < last_receive_ + linger_; }
   void judge_patience(PollResult result, Time now);
   void judge_offer(PollResult result, Duration gap);
   [[nodiscard]] bool is_next_offer(Duration gap);
@@ -258,6 +267,8 @@ class ProgressPolicy {
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
   bool is_woken_ = false;          // a waiter, by the link, and has not looked yet
   u32 vain_wakes_ = 0;             // in a row: others had received the packet
+  bool has_slept_ = false;         // in this wait
+  u32 waits_with_sleep_ = 0;       // in a row
   bool others_sleep_ = false;      // until their events, and no thread waits for the link
   Time last_call_;                 // since then
   Requested requested_ = Requested::kNone;

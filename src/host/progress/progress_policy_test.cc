@@ -704,6 +704,56 @@ TEST_F(ProgressPolicyTest, OffersTheCoreAtOnceAfterAnOfferThatWasAnswered) {
   EXPECT_FALSE(policy_.should_offer_core());
 }
 
+TEST_F(ProgressPolicyTest, AnOfferThatTookATimeSliceBringsNoAnswer) {
+  for (Duration t = us(0); t <= us(100); t = t + us(1)) poll_empty(1, t);
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_application_poll(PollResult::kFound, at(ms(3)));  // a compiler had the core
+  for (Duration t = us(1); t < us(100); t = t + us(1)) {
+    poll_empty(1, ms(3) + t);
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+}
+
+TEST_F(ProgressPolicyTest, AWaiterOffersItsCoreWhereItHasItBackSoon) {
+  ASSERT_TRUE(policy_.on_wait(at(us(0))));
+  policy_.on_look_in_wait(LookResult::kReceived, at(us(1)));
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_core_returned(at(us(1)), at(us(20)));  // its peer had the core
+  policy_.on_look_in_wait(LookResult::kNothing, at(us(20)));
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_core_returned(at(us(20)), at(ms(3)));  // a compiler had it
+  policy_.on_look_in_wait(LookResult::kReceived, at(ms(3)));
+  EXPECT_FALSE(policy_.should_offer_core());
+  EXPECT_TRUE(policy_.should_look_in_wait(at(ms(3) + us(49)))) << "it keeps the core meanwhile";
+  EXPECT_FALSE(policy_.should_look_in_wait(at(ms(4))));
+  policy_.on_look_in_wait(LookResult::kReceived, at(ms(3) + DoublingRest::kMin));
+  EXPECT_TRUE(policy_.should_offer_core()) << "it tries again";
+}
+
+TEST_F(ProgressPolicyTest, AWaiterSleepsAtOnceOnAWantedCoreWhereLooksAreInVain) {
+  const auto wait_and_sleep = [&](Duration when) {
+    ASSERT_TRUE(policy_.on_wait(at(when)));
+    policy_.on_sleep_in_wait();
+    policy_.on_wake_in_wait(at(when));
+    policy_.on_look_in_wait(LookResult::kReceived, at(when));
+    policy_.on_wait_over(Sleepers::kNone, at(when));
+  };
+  policy_.on_core_returned(at(us(0)), at(ms(3)));
+  wait_and_sleep(ms(3));
+  ASSERT_TRUE(policy_.on_wait(at(ms(3))));
+  EXPECT_TRUE(policy_.should_look_in_wait(at(ms(3)))) << "once may be chance";
+  policy_.on_wait_over(Sleepers::kNone, at(ms(3)));  // a look has found the event
+  u32 looks = 0;
+  for (u32 i = 0; i < 64; ++i) {
+    ASSERT_TRUE(policy_.on_wait(at(ms(3))));
+    looks += policy_.should_look_in_wait(at(ms(3))) ? 1 : 0;
+    policy_.on_sleep_in_wait();
+    policy_.on_wait_over(Sleepers::kNone, at(ms(3)));
+  }
+  EXPECT_GT(looks, 4u) << "it may pay again";
+  EXPECT_LE(looks, 8u);
+}
+
 TEST_F(ProgressPolicyTest, AnOfferThatIsSkippedIsNotJudged) {
   for (Duration t = us(0); t <= us(100); t = t + us(1)) poll_empty(1, t);
   policy_.on_application_poll(PollResult::kFound, at(us(110)));  // the offer was answered
