@@ -35,6 +35,16 @@ Expected<Descriptor> make_ring_memory() {
   return memory;
 }
 
+Expected<void> open_doorbells(NICFunction::Program& program) {
+  std::array<int, 2> ends{-1, -1};
+  program.doorbell_of_nic = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!program.doorbell_of_nic.is_open() || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+    return failure(errno, std::string("cannot make doorbells: ") + std::strerror(errno));
+  program.heard_by_program = Descriptor(ends[0]);
+  program.doorbell_of_program = Descriptor(ends[1]);
+  return {};
+}
+
 // Lets a request go with the acknowledgement before it in one datagram call, as in-process.
 Urgency urgency_of(std::span<const u8> transport) {
   constexpr Opcode kAcknowledgement{Service::kRC, Op::kAcknowledge};
@@ -115,13 +125,13 @@ Expected<NICFunction::Program*> NICFunction::attach(
   Expected<Mapping> rings =
       Mapping::of_file(memory->get(), 0, sizeof(NICRings), MapAccess::kReadWrite);
   if (!rings) return tl::unexpected(rings.error());
+  if (Expected<void> opened = open_doorbells(*program); !opened)
+    return tl::unexpected(opened.error());
   program->socket = std::move(socket);
   program->pid = who.pid;
   program->user = who.uid;
   program->memory = std::move(*memory);
   program->rings = std::move(*rings);
-  program->doorbell_of_nic = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  program->doorbell_of_program = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   program->from_program.emplace(program->shared().to_nic);
   program->to_program.emplace(program->shared().to_program);
   program->from_program->watch();
@@ -357,10 +367,7 @@ void NICFunction::watch() {
 }
 
 void NICFunction::unwatch() {
-  for (const auto& program : programs_) {
-    program->from_program->unwatch();
-    clear_doorbell(program->doorbell_of_nic.get());
-  }
+  for (const auto& program : programs_) program->from_program->unwatch();
 }
 
 // --- what is told of it

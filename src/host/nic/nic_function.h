@@ -46,7 +46,9 @@ class NICFunction {
     std::unique_ptr<Link> link;
     UDPLink* udp = nullptr;    // the link, or the one below it
     VLANLink* vlan = nullptr;  // the link, if it is one of a VLAN
-    Descriptor memory, doorbell_of_nic, doorbell_of_program;
+    Descriptor memory, doorbell_of_nic;
+    // The ends of the pipe. The NIC has the reading one, too, so that it is never the only one.
+    Descriptor doorbell_of_program, heard_by_program;
     Mapping rings;
     std::optional<FrameRingReader> from_program;
     std::optional<FrameRingWriter> to_program;

@@ -7,7 +7,10 @@
 //   `verbena nic status`   NICAttach ->    <- NICStatusAnswer with one descriptor: memory with
 //                      text, sealed
 //
-// The descriptors: memory with two rings of frames (NICRings), the NIC's doorbell, the program's.
+// The descriptors: memory with two rings of frames (NICRings); an eventfd, the NIC's doorbell,
+// which the program writes; the reading end of a pipe, the program's doorbell. A program can change
+// the flags of both, so the NIC reads and writes neither: a call of it might wait. It waits for the
+// eventfd by an edge-triggered epoll, and has the pipe's other end.
 #pragma once
 
 #include <array>
@@ -22,7 +25,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4335;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4336;  // changes with the layout of any message
 
 enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
 
@@ -93,8 +96,8 @@ struct NICAttachment {
 // Sends a message with descriptors. Returns false if that failed; errno says why.
 [[nodiscard]] bool send_with_descriptors(int socket, std::span<const u8> message,
                                          std::span<const int> descriptors);
-void ring_doorbell(int fd);
-void clear_doorbell(int fd);
+void ring_doorbell(int fd);   // of either kind
+void clear_doorbell(int fd);  // of the program
 
 template <std::size_t N>
 void put_text(std::array<char, N>& out, const std::string& text) {

@@ -22,6 +22,7 @@ namespace {
 constexpr int kBacklogOfNIC = 64;
 constexpr Duration kControlInterval = ms(1);  // between looks at control sockets while it polls
 constexpr i64 kLongestSleepMs = 100;
+constexpr u32 kOfLink = 0, kOfDoorbell = 1;  // events of the poll
 
 NICAttached nic_refusal(int error, const std::string& why) {
   NICAttached answer{.error = error};
@@ -131,8 +132,24 @@ Expected<void> NICServer::listen() {
 }
 
 void NICServer::watch_descriptor(int fd) {
-  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = fd}};
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u32 = kOfLink}};
   (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+// The doorbell is never read. An attached program has nothing to say on its socket: what it writes
+// there wakes nobody.
+void NICServer::watch_program(const NICFunction::Program& program) {
+  epoll_event rung{.events = EPOLLIN | EPOLLET, .data = {.u32 = kOfDoorbell}};
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, program.doorbell_of_nic.get(), &rung);
+  epoll_event ended{.events = EPOLLRDHUP, .data = {.u32 = kOfLink}};
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_MOD, program.socket.get(), &ended);
+  for (const int fd : program.link->descriptors()) watch_descriptor(fd);
+}
+
+// The program may keep its descriptor of the doorbell, with which the epoll would keep it.
+void NICServer::detach(NICFunction& function, const NICFunction::Program& program) {
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, program.doorbell_of_nic.get(), nullptr);
+  function.detach(program);
 }
 
 // --- control
@@ -225,12 +242,11 @@ void NICServer::attach(Descriptor socket, const NICAttach& request, const ucred&
     return answer_with(socket, nic_refusal(program.error().error, program.error().message));
   const NICAttached answer = function->description_of(*program, config_.encryption);
   const std::array<int, 3> descriptors{(*program)->memory.get(), (*program)->doorbell_of_nic.get(),
-                                       (*program)->doorbell_of_program.get()};
+                                       (*program)->heard_by_program.get()};
   if (!send_with_descriptors(control, {reinterpret_cast<const u8*>(&answer), sizeof(answer)},
                              descriptors))
     return function->detach(**program);
-  watch_descriptor((*program)->doorbell_of_nic.get());
-  for (const int fd : (*program)->link->descriptors()) watch_descriptor(fd);
+  watch_program(**program);
 }
 
 void NICServer::drop_the_gone() {
@@ -239,7 +255,7 @@ void NICServer::drop_the_gone() {
       NICFunction::Program& program = *function.programs()[i];
       if (program.from_program->is_broken()) function.note_broken_ring();
       if (is_closed(program.socket.get()) || program.from_program->is_broken())
-        function.detach(program);
+        detach(function, program);
       else
         ++i;
     }
@@ -276,7 +292,10 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
         std::ranges::find_if(config.functions, [&](const NICFunctionConfig& candidate) {
           return function.config().is_same_function(candidate);
         });
-    if (wanted == config.functions.end()) continue;
+    if (wanted == config.functions.end()) {
+      while (!function.programs().empty()) detach(function, *function.programs().front());
+      continue;
+    }
     function.reconfigure(*wanted);
     functions.push_back(std::move(function));
   }
@@ -291,10 +310,14 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
 
 void NICServer::run(int stop, const std::function<void()>& between) {
   Time busy_until, next_control;
+  bool is_called = false;
+  watch_descriptor(stop);
   for (;;) {
     const Time now = monotonic_now();
     const bool sent = transmit(now);
-    const bool received = receive(Look::kLikely, now);
+    const bool received =
+        receive(Look::kLikely, now) || (is_called && receive(Look::kEverywhere, now));
+    is_called = false;
     if (sent || received)
       busy_until = now + kSpin;
     else if (!contention_.is_core_wanted(now))
@@ -307,7 +330,7 @@ void NICServer::run(int stop, const std::function<void()>& between) {
       if (is_readable(stop)) return;
       next_control = now + kControlInterval;
     }
-    if (now >= busy_until) sleep(stop, now);
+    if (now >= busy_until) is_called = sleep(now);
   }
 }
 
@@ -394,21 +417,25 @@ Time NICServer::next_due(Time now) {
   return due;
 }
 
-// Programs ring from here on, until it polls again.
-void NICServer::sleep(int stop, Time now) {
+// Programs ring from here on, until it polls again. Returns true if a link has something.
+bool NICServer::sleep(Time now) {
   for (NICFunction& function : functions_) function.unwatch();
   const bool waits_for_rate = std::ranges::any_of(functions_, [](auto& f) { return f.has_more(); });
   const Time due = waits_for_rate ? std::max(next_due(now), now) : Time::never();
-  const bool came = receive(Look::kEverywhere, now);
-  if (!came && (!waits_for_rate || due > now)) {
-    const i64 wait_ms = due == Time::never() ? kLongestSleepMs : (due - now).ns() / 1'000'000;
-    std::array<epoll_event, 64> events;
-    epoll_event stop_event{.events = EPOLLIN, .data = {.fd = stop}};
-    (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, stop, &stop_event);  // once; later: EEXIST
-    (void)::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()),
-                       static_cast<int>(std::min(wait_ms, kLongestSleepMs)));
-  }
+  const i64 wait_ms = due == Time::never() ? kLongestSleepMs : (due - now).ns() / 1'000'000;
+  const bool is_called =
+      due > now && wait_for_events(static_cast<int>(std::min(wait_ms, kLongestSleepMs)));
   for (NICFunction& function : functions_) function.watch();
+  return is_called;
+}
+
+// Returns true if anything else than doorbells is ready.
+bool NICServer::wait_for_events(int wait_ms) {
+  std::array<epoll_event, 64> events;
+  const int ready =
+      ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
+  return std::ranges::any_of(std::span(events).first(static_cast<std::size_t>(std::max(ready, 0))),
+                             [](const epoll_event& event) { return event.data.u32 == kOfLink; });
 }
 
 std::string NICServer::text() const {

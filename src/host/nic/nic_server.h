@@ -40,6 +40,8 @@ class NICServer final : private NICVLANs {
   static constexpr u64 kBurstOfAll = 1 << 20;
   [[nodiscard]] Expected<void> listen();
   void watch_descriptor(int fd);
+  void watch_program(const NICFunction::Program& program);
+  void detach(NICFunction& function, const NICFunction::Program& program);
   void accept_controls();
   void serve_controls(Time now);
   [[nodiscard]] bool answer_control(Descriptor& socket);
@@ -62,7 +64,8 @@ class NICServer final : private NICVLANs {
   [[nodiscard]] bool is_pending(Time now, Round round);
   bool receive(Look look, Time now);
   void offer_core(Time now);
-  void sleep(int stop, Time now);
+  bool sleep(Time now);
+  bool wait_for_events(int wait_ms);
   [[nodiscard]] Time next_due(Time now);
 
   NICConfig config_;

@@ -2,7 +2,9 @@
 // which counters count them.
 #include "host/nic/nic_server.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -103,6 +105,17 @@ class NICServerTest : public testing::Test {
     for (const Time end = monotonic_now() + sec(2); monotonic_now() < end; sleep_for(us(200)))
       if (tenant.reader.poll(record)) return true;
     return false;
+  }
+
+  // The time that the NIC's thread computes in `time`.
+  Duration computes_in(Duration time) {
+    clockid_t clock{};
+    EXPECT_EQ(::pthread_getcpuclockid(thread_.native_handle(), &clock), 0);
+    timespec before{}, after{};
+    ::clock_gettime(clock, &before);
+    sleep_for(time);
+    ::clock_gettime(clock, &after);
+    return sec(after.tv_sec - before.tv_sec) + ns(after.tv_nsec - before.tv_nsec);
   }
 
   const std::string path_ = "/tmp/verbena-nic-test-" + std::to_string(::getpid());
@@ -217,6 +230,39 @@ TEST_F(NICServerTest, RubbishInTheRingToTheProgram) {
   blue->send({blue->address, blue->address}, packet_to(blue->qpn(), 0x8001));
   FrameRingReader::Record record;
   EXPECT_TRUE(receives(*blue, record));
+}
+
+// A tenant shares its descriptors with the NIC, and may change their flags.
+TEST_F(NICServerTest, NoDescriptorOfATenantMakesTheNICWait) {
+  start();
+  const auto red = attach(), blue = attach();
+  const NICAttachment& of_red = red->attachment;
+  const u64 most = ~u64{0} - 1;  // of an eventfd: the next ring would wait
+  for (const Descriptor* const end :
+       {&of_red.socket, &of_red.doorbell_of_nic, &of_red.doorbell_of_program}) {
+    ASSERT_EQ(::fcntl(end->get(), F_SETFL, 0), 0);
+    if (end != &of_red.socket) (void)!::write(end->get(), &most, sizeof(most));
+  }
+  FrameRingReader::Record record;
+  for (u32 i = 0; i < 3; ++i) {
+    sleep_for(ms(5));  // the NIC sleeps
+    blue->send({blue->address, red->address}, packet_to(red->qpn(), 0x8001));
+    blue->send({blue->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+    EXPECT_TRUE(receives(*blue, record));
+  }
+}
+
+TEST_F(NICServerTest, ATenantWithoutPacketsKeepsTheNICFromNoSleep) {
+  start();
+  const auto red = attach(), blue = attach();
+  ASSERT_EQ(::send(red->attachment.socket.get(), "text", 4, MSG_NOSIGNAL), 4);
+  EXPECT_LT(computes_in(ms(200)), ms(50));
+  // Gone, but for its doorbell, which it has rung.
+  const Descriptor kept = std::move(blue->attachment.doorbell_of_nic);
+  blue->attachment.socket.reset();
+  EXPECT_EQ(counter("blue", "detached", 1), 1u);
+  ring_doorbell(kept.get());
+  EXPECT_LT(computes_in(ms(200)), ms(50));
 }
 
 TEST_F(NICServerTest, FunctionsOfOneVXLANNetworkReachEachOther) {
