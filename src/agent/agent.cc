@@ -1,7 +1,6 @@
 #include "agent/agent.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -456,10 +455,7 @@ bool Agent::drive(Lock& lock, i64 deadline, Done is_done) {
       now = coll::now_ns();
       if (news_ != seen) quiet_since = now;
       seen = news_;
-      if (is_done()) break;
-      lock.unlock();
-      sched_yield();
-      lock.lock();
+      if (!is_done()) lock_.let_others_in();
     }
     if (--pollers_ == 0 && !is_done()) wake();
     if (is_done() || now >= deadline) break;

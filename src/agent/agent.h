@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "agent/link.h"
+#include "agent/turn_lock.h"
 #include "communicator/clock.h"
 
 namespace verbena::agent {
@@ -71,7 +72,7 @@ class Agent {
   [[nodiscard]] Counters count();
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<TurnLock>;
   Agent() = default;
   [[nodiscard]] Expected<void> open(const std::string& name, const AgentOptions& options);
 
@@ -108,8 +109,8 @@ class Agent {
   std::string host_{}, address_{};
   u16 port_ = 0;
 
-  std::mutex lock_{};
-  std::condition_variable changed_{};
+  TurnLock lock_{};
+  std::condition_variable_any changed_{};
   std::map<u64, std::unique_ptr<Region>> regions_{};
   u64 next_region_ = 1;
   std::map<std::string, transfer::Metadata> others_{};
