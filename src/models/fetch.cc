@@ -68,6 +68,13 @@ Expected<FetchOptions> read_fetch_options(std::span<const std::string> arguments
   read.serves =
       !options->has("--no-serve") && read.selection.is_everything() && read.settings.verifies;
   read.stays = options->has("--stay");
+  if (read.stays && !read.serves)
+    return tl::unexpected<std::string>(
+        "--stay: a fetch of a part, --no-verify and --no-serve leave nothing to serve");
+  const bool is_split = !options->all("--tp").empty();
+  if (!is_split && !(read.selection.rows.empty() && read.selection.columns.empty()))
+    return tl::unexpected<std::string>(
+        "--rows and --columns say how --tp splits, which is missing");
   read.prints_json = options->has("--json");
   return read;
 }

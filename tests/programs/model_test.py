@@ -518,6 +518,8 @@ class BadInputTest(ModelTest):
                                   "needs a source": ["fetch", "x"],
                                   "unexpected argument": ["serve", "x", "--fly"],
                                   "--chunk": ["serve", "x", "--chunk", "3"],
+                                  "nothing to serve": ["fetch", "x", "y", "--stay", "--no-serve"],
+                                  "which is missing": ["fetch", "x", "y", "--rows", "*"],
                                   "a command is needed": ["fly"]}.items():
             with self.subTest(arguments):
                 done = self.verbena(*arguments)
