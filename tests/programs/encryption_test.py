@@ -192,6 +192,7 @@ class EncryptionTest(unittest.TestCase):
     def test_bad_settings_are_named(self):
         for text, wanted in (("psk:/nonexistent", "/nonexistent"),
                              (f"psk:{self.write('short', 'short')}", "16 bytes"),
+                             ("psk:/dev/zero", "65536 bytes at most"),
                              ("colour:red", "colour:red")):
             with self.subTest(text=text):
                 done = subprocess.run(

@@ -6,14 +6,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 namespace verbena::host {
 namespace {
 
 constexpr unsigned char kIdentityBytes[] = {'v', 'e', 'r', 'b', 'e', 'n', 'a'};
 constexpr unsigned kIdentitySize = sizeof(kIdentityBytes);
-constexpr std::size_t kMinSecretBytes = 16;
+constexpr std::size_t kMinSecretBytes = 16, kMaxSecretBytes = 65536;
 constexpr const char* kSuite = "TLS_AES_128_GCM_SHA256";
 constexpr std::array<u8, 2> kSuiteCode = {0x13, 0x01};
 // SSL_CTX_set_ex_data()'s index 0 is the application's "app_data": the context is ours alone.
@@ -65,10 +64,15 @@ TLSCredentials::~TLSCredentials() {
 // The secret is a hash of the file, so that a text of any length and a binary key will do.
 Expected<void> TLSCredentials::load_key(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string content(kMaxSecretBytes + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!file.is_open() || file.bad())
     return failure(errno == 0 ? EIO : errno,
                    std::string(kEncryptionVariable) + ": cannot read the pre-shared key " + path);
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (content.size() > kMaxSecretBytes)
+    return failure(EINVAL, path + ": a pre-shared key has " + std::to_string(kMaxSecretBytes) +
+                               " bytes at most");
   while (!content.empty() && (content.back() == '\n' || content.back() == '\r')) content.pop_back();
   if (content.size() < kMinSecretBytes)
     return failure(EINVAL, path + ": a pre-shared key has " + std::to_string(kMinSecretBytes) +
