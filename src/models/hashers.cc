@@ -1,5 +1,7 @@
 #include "models/hashers.h"
 
+#include "host/os/time_slice.h"
+
 namespace verbena::models {
 
 Hashers::Hashers(u32 threads) {
@@ -36,6 +38,7 @@ std::optional<Hashers::Verdict> Hashers::take(Wait wait) {
 }
 
 void Hashers::work() {
+  host::set_time_slice(Duration());
   std::unique_lock<std::mutex> guard(lock_);
   while (true) {
     has_job_.wait(guard, [this] { return is_stopping_ || !jobs_.empty(); });

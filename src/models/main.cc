@@ -5,13 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "host/os/time_slice.h"
 #include "models/commands.h"
 
 namespace verbena::models {
 namespace {
 
 // A model has many files, each with a descriptor. A file that gets too long is an error of write(),
-// not the end of the process.
+// not the end of the process. Threads that receive run as soon as something arrives; those that
+// hash have longer slices (hashers.cc).
 void prepare_process() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -19,6 +21,7 @@ void prepare_process() {
     setrlimit(RLIMIT_NOFILE, &files);
   }
   std::signal(SIGXFSZ, SIG_IGN);
+  host::set_time_slice(host::kShortTimeSlice);
 }
 
 int run(const std::vector<std::string>& arguments) {

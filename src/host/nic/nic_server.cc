@@ -15,6 +15,7 @@
 
 #include "host/encryption/tls_credentials.h"
 #include "host/os/clock.h"
+#include "host/os/time_slice.h"
 
 namespace verbena::host {
 namespace {
@@ -311,6 +312,7 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
 void NICServer::run(int stop, const std::function<void()>& between) {
   Time busy_until, next_control;
   bool is_called = false;
+  set_time_slice(kShortTimeSlice);
   watch_descriptor(stop);
   for (;;) {
     const Time now = monotonic_now();

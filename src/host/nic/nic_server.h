@@ -20,8 +20,9 @@ namespace verbena::host {
 class NICServer final : private NICVLANs {
  public:
   static constexpr Duration kSpin = us(50);
-  static constexpr u64 kQuantumBytes = 32 << 10;  // of the heaviest function in a round
-  static constexpr u32 kMaxControls = 256;        // control sockets that have not asked yet
+  // Of the heaviest function in a round: packets that a link can send in one call.
+  static constexpr u64 kQuantumBytes = 60 << 10;
+  static constexpr u32 kMaxControls = 256;  // control sockets that have not asked yet
 
   // Listens, and opens all functions.
   [[nodiscard]] static Expected<std::unique_ptr<NICServer>> open(const NICConfig& config);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "host/os/clock.h"
+#include "host/os/time_slice.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -33,6 +34,7 @@ void write_transport(const EgressFrame& frame, u32 packet, std::span<u8> out) {
 
 Expected<std::unique_ptr<NICLink>> NICLink::open(const std::string& path,
                                                  const std::string& function) {
+  set_time_slice(kShortTimeSlice);  // the NIC may need the core of the thread that polls
   std::unique_ptr<NICLink> link(new NICLink(path, function));
   link->poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!link->poll_.is_open())

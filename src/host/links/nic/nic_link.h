@@ -47,8 +47,9 @@ class NICLink final : public Link {
       : path_(std::move(path)), function_(std::move(function)) {}
   [[nodiscard]] Expected<void> attach(u32 wanted_slot);
   [[nodiscard]] NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment_.rings.data()); }
-  static constexpr u32 kMaxWaiting = 64;          // packets, as many as a link's burst takes
-  static constexpr u32 kEnoughBytes = 32u << 10;  // so that the NIC sends while this side copies
+  static constexpr u32 kMaxWaiting = 64;  // packets, as many as a link's burst takes
+  // Then the NIC sends, in one call, while this side copies more.
+  static constexpr u32 kEnoughBytes = 60u << 10;
   bool append_packet(const EgressFrame& frame, u32 packet);
   void notice_death();
   void try_to_return(Time now);
