@@ -11,7 +11,8 @@
 //   for. void on_finish(u32 lane)                   All lanes are done; this one was the last.
 // Contract: after wake(), call run(). A call of run() from inside a port's function returns at
 // once, since the outer run() goes on until no lane is ready. One owner; not thread-safe. No
-// allocation after start(), but for the list of ready lanes.
+// allocation after start(), but for the list of ready lanes; and none in prepare() if a script
+// before had as many lanes.
 #pragma once
 
 #include <utility>
@@ -23,9 +24,19 @@ namespace verbena::collectives {
 
 class RankExecutor {
  public:
-  // `script` outlives the executor.
-  RankExecutor(const Script& script, u32 rank)
-      : script_(&script), rank_(rank), lanes_(script.lanes()) {}
+  // Without a script: prepare() gives one.
+  RankExecutor() = default;
+  RankExecutor(const Script& script, u32 rank) { prepare(script, rank); }
+
+  // Forgets the script before. `script` outlives its use.
+  void prepare(const Script& script, u32 rank) {
+    script_ = &script;
+    rank_ = rank;
+    lanes_.assign(script.lanes(), {});
+    ready_.clear();
+    next_ready_ = 0;
+    unfinished_ = ~u32{0};
+  }
 
   // All lanes are ready.
   void start() {
@@ -110,10 +121,10 @@ class RankExecutor {
     return sum;
   }
 
-  const Script* script_;
-  u32 rank_;
-  std::vector<Lane> lanes_;
-  std::vector<u32> ready_;
+  const Script* script_ = nullptr;
+  u32 rank_ = 0;
+  std::vector<Lane> lanes_{};
+  std::vector<u32> ready_{};
   std::size_t next_ready_ = 0;
   u32 unfinished_ = ~u32{0};
 };

@@ -65,6 +65,20 @@ TEST(RankExecutor, LaneWaitsForStepsOfAnother) {
   EXPECT_TRUE(executor.finished());
 }
 
+TEST(RankExecutor, ForgetsTheScriptBefore) {
+  const Lanes blocked({{kSendToOne}, {kSendToOne, kSendToOne}}), next({{kSendToOne}});
+  RankExecutor executor(blocked, 0);
+  Recorder before{.room = 1}, port;
+  executor.start();
+  executor.run(before);
+  executor.wake(1);
+  executor.prepare(next, 0);
+  executor.start();
+  executor.run(port);
+  EXPECT_EQ(port.log, "0.0 end0");
+  EXPECT_EQ(executor.steps(), 1u);
+}
+
 TEST(RankExecutor, BlockedStepIsAskedForAgain) {
   const Lanes script({{kSendToOne, kSendToOne}});
   RankExecutor executor(script, 0);

@@ -168,23 +168,29 @@ coll::Call call_of(coll::Kind kind, int type, int op, int root, u64 count) {
 // --- requests
 
 // The operation is done: what was staged goes to GPU memory, once.
-int report_end(coll::World& world, const coll::Request& request, coll::GPUBuffers* staged) {
-  coll::Error error;
-  {
-    const coll::World::Guard guard(world);
-    error = request.error();
-  }
+int report_end(const coll::Error& error, coll::GPUBuffers* staged) {
   if (error.status != VERBENA_COLL_OK || staged == nullptr) return report(error);
   return report(staged->copy_out());
 }
 
-int finish(const verbena_comm& comm, std::shared_ptr<coll::Request> request,
-           std::unique_ptr<coll::GPUBuffers> staged, verbena_request** out) {
-  if (out == nullptr) {
-    comm.world->wait(*request);
-    return report_end(*comm.world, *request, staged.get());
+coll::Error error_of(const verbena_request& request) {
+  const coll::World::Guard guard(*request.world);
+  return request.request->error();
+}
+
+// Starts a request. Waits for it if the program wants no handle, under the same lock.
+template <typename Start>
+int begin(const verbena_comm& comm, std::unique_ptr<coll::GPUBuffers> staged, verbena_request** out,
+          Start start) {
+  std::shared_ptr<coll::Request> started;
+  coll::Error error;
+  {
+    coll::World::Guard guard(*comm.world);
+    started = start();
+    if (out == nullptr) error = comm.world->wait(guard, *started);
   }
-  *out = new verbena_request{comm.world, comm.comm, std::move(request), std::move(staged), {}};
+  if (out == nullptr) return report_end(error, staged.get());
+  *out = new verbena_request{comm.world, comm.comm, std::move(started), std::move(staged), {}};
   if (!(*out)->request->is_done()) comm.world->wake_thread();
   return VERBENA_COLL_OK;
 }
@@ -212,17 +218,14 @@ int start(verbena_comm* comm, coll::Call call, int type, int op, int root,
   std::unique_ptr<coll::GPUBuffers> staged;
   if (why.empty())
     why = stage(call, comm->comm->rank(), comm->comm->size(), comm->gpu_stream, staged);
-  std::shared_ptr<coll::Request> started;
-  {
+  if (!why.empty()) {
+    const coll::Error error = invalid(std::string(name_of(call.kind)) + ": " + why);
     const coll::World::Guard guard(*comm->world);
-    if (!why.empty()) {
-      const coll::Error error = invalid(std::string(name_of(call.kind)) + ": " + why);
-      comm->comm->refuse(error);
-      return report(error);
-    }
-    started = comm->comm->call(std::move(call));
+    comm->comm->refuse(error);
+    return report(error);
   }
-  return finish(*comm, std::move(started), std::move(staged), request);
+  return begin(*comm, std::move(staged), request,
+               [&] { return comm->comm->call(std::move(call)); });
 }
 
 verbena_comm* handle_of(const std::shared_ptr<coll::World>& world,
@@ -518,13 +521,10 @@ int verbena_coll_send(const void* buffer, size_t count, verbena_coll_type type, 
     auto staged = stage_message(*comm, buffer, count, type, true);
     if (!staged) return report(staged.error());
     const void* const place = *staged == nullptr ? buffer : (*staged)->place_of(buffer);
-    std::shared_ptr<coll::Request> started;
-    {
-      const coll::World::Guard guard(*comm->world);
-      started = comm->comm->send(place, count * size_of(static_cast<coll::DataType>(type)),
-                                 static_cast<u32>(to), tag);
-    }
-    return finish(*comm, std::move(started), std::move(*staged), request);
+    return begin(*comm, std::move(*staged), request, [&] {
+      return comm->comm->send(place, count * size_of(static_cast<coll::DataType>(type)),
+                              static_cast<u32>(to), tag);
+    });
   });
 }
 
@@ -539,13 +539,10 @@ int verbena_coll_recv(void* buffer, size_t count, verbena_coll_type type, int fr
     auto staged = stage_message(*comm, buffer, count, type, false);
     if (!staged) return report(staged.error());
     void* const place = *staged == nullptr ? buffer : (*staged)->place_of(buffer);
-    std::shared_ptr<coll::Request> started;
-    {
-      const coll::World::Guard guard(*comm->world);
-      started = comm->comm->recv(place, count * size_of(static_cast<coll::DataType>(type)),
-                                 any ? std::nullopt : std::optional(static_cast<u32>(from)), tag);
-    }
-    return finish(*comm, std::move(started), std::move(*staged), request);
+    return begin(*comm, std::move(*staged), request, [&] {
+      return comm->comm->recv(place, count * size_of(static_cast<coll::DataType>(type)),
+                              any ? std::nullopt : std::optional(static_cast<u32>(from)), tag);
+    });
   });
 }
 
@@ -554,8 +551,7 @@ int verbena_coll_recv(void* buffer, size_t count, verbena_coll_type type, int fr
 int verbena_coll_wait(verbena_request* request) {
   return guarded([&] {
     if (request == nullptr) return report(invalid("there is no request"));
-    request->world->wait(*request->request);
-    return report_end(*request->world, *request->request, request->staged.get());
+    return report_end(request->world->wait(*request->request), request->staged.get());
   });
 }
 
@@ -567,7 +563,7 @@ int verbena_coll_test(verbena_request* request, int* done) {
       const coll::World::Guard guard(*request->world);
       *done = request->request->is_done() ? 1 : 0;
     }
-    return *done != 0 ? report_end(*request->world, *request->request, request->staged.get())
+    return *done != 0 ? report_end(error_of(*request), request->staged.get())
                       : static_cast<int>(VERBENA_COLL_OK);
   });
 }

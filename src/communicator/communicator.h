@@ -45,6 +45,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // --- messages
   void on_message(u32 from_world, const Header& header, std::span<const u8> payload);
   void on_room();  // a connection can send again
+  // The memory of the operation that starts; and back from one that has succeeded.
+  [[nodiscard]] std::unique_ptr<Course> lend_course();
+  void take_back(std::unique_ptr<Course> course) { course_ = std::move(course); }
   void on_operation_done();
   void on_lost(u32 world_rank, const std::string& how);
   void on_left(u32 world_rank);
@@ -99,6 +102,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::shared_ptr<const Plan> plan;
   };
   std::deque<Cached> plans_{};
+  std::unique_ptr<Course> course_{};  // nullptr while it is lent
   std::optional<Error> failed_{};
   std::vector<bool> lost_, left_;
   std::vector<std::deque<View>> views_;

@@ -117,6 +117,11 @@ void Communicator::begin(const std::shared_ptr<Operation>& operation) {
   }
 }
 
+// An operation that fails keeps its course: messages for it may still come.
+std::unique_ptr<Course> Communicator::lend_course() {
+  return course_ != nullptr ? std::move(course_) : std::make_unique<Course>();
+}
+
 void Communicator::on_operation_done() { start_next(); }
 
 std::shared_ptr<TaggedSend> Communicator::send(const void* buffer, u64 octets, u32 to, u32 tag) {

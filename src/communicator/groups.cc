@@ -57,17 +57,12 @@ Expected<std::shared_ptr<Communicator>> split(World& world, Communicator& comm, 
                                               int key) {
   const Wish mine{color, key};
   std::vector<Wish> wishes(comm.size());
-  std::shared_ptr<Operation> sharing;
-  u32 number;
-  {
-    const World::Guard guard(world);
-    number = comm.next_split();
-    sharing = comm.call(
-        {.kind = Kind::kShareIds, .count = sizeof mine, .send = &mine, .recv = wishes.data()});
-  }
-  world.wait(*sharing);
-  const World::Guard guard(world);
-  if (sharing->error().status != VERBENA_COLL_OK) return tl::unexpected(sharing->error());
+  World::Guard guard(world);
+  const u32 number = comm.next_split();
+  const auto sharing = comm.call(
+      {.kind = Kind::kShareIds, .count = sizeof mine, .send = &mine, .recv = wishes.data()});
+  if (Error error = world.wait(guard, *sharing); error.status != VERBENA_COLL_OK)
+    return tl::unexpected(std::move(error));
   if (color < 0) return std::shared_ptr<Communicator>();
   std::vector<u32> ranks;
   for (u32 rank = 0; rank < comm.size(); ++rank)

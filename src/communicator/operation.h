@@ -14,8 +14,7 @@
 #include "coll/call.h"
 #include "coll/scripts/step_lists.h"
 #include "coll/signature.h"
-#include "collectives/rank_executor.h"
-#include "communicator/fifo.h"
+#include "communicator/course.h"
 #include "communicator/memory.h"
 #include "communicator/message.h"
 #include "communicator/request.h"
@@ -64,40 +63,21 @@ class Operation final : public Request {
   void on_finish(u32) {}
 
  private:
-  struct Arrival {
-    Header header{};
-    Offer offer{};
-    std::span<const u8> borrowed{};
-    std::vector<u8> kept{};
-    [[nodiscard]] std::span<const u8> payload() const {
-      return kept.empty() ? borrowed : std::span<const u8>(kept);
-    }
-  };
-  // Messages of one rank on one lane.
-  struct Inbox {
-    Fifo<Arrival> arrivals{};
-    bool is_awaited = false;
-  };
-  // The own part of a sum that is not yet at its place: the first reduction adds to it there, so
-  // that it need not be copied before.
-  struct Base {
-    const u8* from = nullptr;
-    collectives::Range range{};
-  };
   struct AreaMemory {
     u8* base = nullptr;
     u64 length = 0;
     std::unique_ptr<Registration> own{};
   };
 
-  [[nodiscard]] Inbox& inbox(u32 from, u32 lane) { return inboxes_[from * lanes_ + lane]; }
   [[nodiscard]] u8* address_of(const collectives::Range& range) const;
   // Registers the area if nobody has; nullptr: the operation has failed.
   [[nodiscard]] const Registration* registration_of(const collectives::Range& range);
   void prepare_areas();
   void use_temporary(Area area, u64 octets);
   void run();
+  void begin_script(const collectives::Script& script);
   void begin_closing();
+  void finish();
   void deliver_result();
   [[nodiscard]] bool send(u32 lane, const collectives::Step& step);
   [[nodiscard]] bool send_to_self(u32 lane, const collectives::Step& step);
@@ -120,11 +100,7 @@ class Operation final : public Request {
   const u32 script_lanes_, lanes_;  // with that of the closing barrier
   std::unique_ptr<u8[]> temporary_{};
   std::array<AreaMemory, kAreas> areas_{};
-  std::vector<Inbox> inboxes_;
-  std::vector<Fifo<const u8*>> to_self_;
-  std::vector<Base> bases_;
-  std::vector<u32> blocked_{};  // lanes that cannot send
-  collectives::RankExecutor executor_;
+  std::unique_ptr<Course> course_{};  // lent by the communicator while it is under way
   std::shared_ptr<const StepLists> closing_script_{};
   u32 first_lane_ = 0;  // of the script that runs
   u32 untaken_ = 0, transfers_ = 0;

@@ -61,12 +61,6 @@ u64 output_octets(const Call& call, u32 ranks) {
   return 0;
 }
 
-// Returns the empty steps of an operation that fails before it starts.
-const StepLists& no_steps() {
-  static const StepLists none(1, 1);
-  return none;
-}
-
 }  // namespace
 
 Operation::Operation(std::shared_ptr<Communicator> comm, u64 number, Call call,
@@ -77,11 +71,7 @@ Operation::Operation(std::shared_ptr<Communicator> comm, u64 number, Call call,
       signature_(signature),
       plan_(std::move(plan)),
       script_lanes_(plan_ == nullptr ? 0 : plan_->script->lanes()),
-      lanes_(script_lanes_ + (has_root(call_.kind) ? 1 : 0)),
-      inboxes_(u64{comm_->size()} * lanes_),
-      to_self_(lanes_),
-      bases_(lanes_),
-      executor_(plan_ == nullptr ? no_steps() : *plan_->script, comm_->rank()) {}
+      lanes_(script_lanes_ + (has_root(call_.kind) ? 1 : 0)) {}
 
 Operation::~Operation() = default;
 
@@ -155,19 +145,31 @@ void Operation::deliver_result() {
 void Operation::start() {
   started_ = true;
   prepare_areas();
-  executor_.start();
-  run();
+  course_ = comm_->lend_course();
+  course_->begin(comm_->size(), lanes_);
+  begin_script(*plan_->script);
 }
 
 // Runs lanes that are ready, and ends what is complete.
 void Operation::run() {
-  executor_.run(*this);
-  if (done_ || is_failing() || !executor_.finished() || untaken_ != 0) return;
+  course_->executor.run(*this);
+  if (done_ || is_failing() || !course_->executor.finished() || untaken_ != 0) return;
   if (first_lane_ == 0) {
     for (u32 lane = 0; lane < script_lanes_; ++lane) copy_base(lane);
     deliver_result();
     if (has_root(call_.kind)) return begin_closing();
   }
+  finish();
+}
+
+void Operation::begin_script(const collectives::Script& script) {
+  course_->executor.prepare(script, comm_->rank());
+  course_->executor.start();
+  run();
+}
+
+void Operation::finish() {
+  comm_->take_back(std::move(course_));
   done_ = true;
   comm_->on_operation_done();
 }
@@ -175,9 +177,7 @@ void Operation::run() {
 void Operation::begin_closing() {
   closing_script_ = barrier_script({.ranks = comm_->size(), .only = comm_->rank()});
   first_lane_ = script_lanes_;
-  executor_ = collectives::RankExecutor(*closing_script_, comm_->rank());
-  executor_.start();
-  run();
+  begin_script(*closing_script_);
 }
 
 bool Operation::do_step(u32 lane, const Step& step) {
@@ -198,7 +198,7 @@ bool Operation::send(u32 lane, const Step& step) {
   World& world = comm_->world();
   const u32 peer = comm_->world_rank(step.peer);
   if (!world.can_send(peer)) {
-    blocked_.push_back(lane);
+    course_->blocked.push_back(lane);
     return false;
   }
   const Header header{.kind = Header::Kind::kEager,
@@ -233,9 +233,10 @@ bool Operation::offer(u32 peer, const Header& header, const Range& range) {
 }
 
 void Operation::on_room() {
-  if (blocked_.empty() || done_ || is_failing()) return;
+  if (!started_ || done_ || is_failing() || course_->blocked.empty()) return;
   const auto self = shared_from_this();
-  for (const u32 lane : std::exchange(blocked_, {})) executor_.wake(lane);
+  for (const u32 lane : course_->blocked) course_->executor.wake(lane);
+  course_->blocked.clear();
   run();
 }
 
@@ -247,18 +248,18 @@ void Operation::on_offer_taken() {
 }
 
 bool Operation::send_to_self(u32 lane, const Step& step) {
-  to_self_[lane].push(address_of(step.range));
+  course_->to_self(lane).push(address_of(step.range));
   return true;
 }
 
 bool Operation::receive_from_self(u32 lane, const Step& step) {
-  CHECK(!to_self_[lane].empty());
+  CHECK(!course_->to_self(lane).empty());
   if (step.action == Action::kCopy && reduces(call_.kind)) {
     copy_base(lane);
-    bases_[lane] = {to_self_[lane].pop(), step.range};
+    course_->base(lane) = {course_->to_self(lane).pop(), step.range};
     return true;
   }
-  apply(lane, step, to_self_[lane].pop());
+  apply(lane, step, course_->to_self(lane).pop());
   return true;
 }
 
@@ -272,14 +273,14 @@ void Operation::apply(u32 lane, const Step& step, const u8* from) {
 
 // Returns the operand that a reduction into the range adds to.
 const u8* Operation::take_base(u32 lane, const Range& range) {
-  if (bases_[lane].range == range && bases_[lane].from != nullptr)
-    return std::exchange(bases_[lane], {}).from;
+  if (course_->base(lane).range == range && course_->base(lane).from != nullptr)
+    return std::exchange(course_->base(lane), {}).from;
   copy_base(lane);
   return address_of(range);
 }
 
 void Operation::copy_base(u32 lane) {
-  const Base base = std::exchange(bases_[lane], {});
+  const Base base = std::exchange(course_->base(lane), {});
   if (base.from != nullptr) copy_octets(address_of(base.range), base.from, base.range.length);
 }
 
@@ -289,7 +290,7 @@ void Operation::on_message(u32 from, const Header& header, std::span<const u8> p
   const auto self = shared_from_this();
   if (Signature{header.words, header.count} != signature_ || header.lane >= lanes_)
     return mismatch(from, header);
-  Inbox& box = inbox(from, header.lane);
+  Inbox& box = course_->inbox(from, header.lane);
   Arrival arrival{.header = header};
   if (header.kind == Header::Kind::kOffer)
     std::memcpy(&arrival.offer, payload.data(), sizeof arrival.offer);
@@ -297,17 +298,17 @@ void Operation::on_message(u32 from, const Header& header, std::span<const u8> p
     arrival.borrowed = payload;
   box.arrivals.push(std::move(arrival));
   if (std::exchange(box.is_awaited, false)) {
-    executor_.wake(header.lane - first_lane_);
+    course_->executor.wake(header.lane - first_lane_);
     run();
   }
-  if (box.arrivals.empty()) return;
+  if (done_ || box.arrivals.empty()) return;
   Arrival& last = box.arrivals.back();
   if (last.kept.empty()) last.kept.assign(last.borrowed.begin(), last.borrowed.end());
   last.borrowed = {};
 }
 
 bool Operation::receive(u32 lane, const Step& step) {
-  Inbox& box = inbox(step.peer, lane + first_lane_);
+  Inbox& box = course_->inbox(step.peer, lane + first_lane_);
   if (box.arrivals.empty()) {
     box.is_awaited = true;
     return false;
@@ -369,8 +370,8 @@ void Operation::on_transferred(u32 lane) {
   --transfers_;
   if (done_) return;
   if (is_failing()) return end_if_drained();
-  executor_.end_step(lane, *this);
-  executor_.wake(lane);
+  course_->executor.end_step(lane, *this);
+  course_->executor.wake(lane);
   run();
 }
 
@@ -402,13 +403,15 @@ void Operation::fail(Error error) {
 }
 
 void Operation::refuse_arrivals() {
+  if (course_ == nullptr) return;
   for (u32 from = 0; from < comm_->size(); ++from) {
     for (u32 lane = 0; lane < lanes_; ++lane) {
-      for (const Arrival& arrival : inbox(from, lane).arrivals)
+      Fifo<Arrival>& arrivals = course_->inbox(from, lane).arrivals;
+      for (const Arrival& arrival : arrivals)
         if (arrival.header.kind == Header::Kind::kOffer)
           comm_->world().tell(comm_->world_rank(from),
                               {.kind = Header::Kind::kTaken, .token = arrival.header.token});
-      inbox(from, lane).arrivals.clear();
+      arrivals.clear();
     }
   }
 }
@@ -427,7 +430,7 @@ std::vector<u32> Operation::waits_for() const {
   std::vector<u32> ranks;
   for (u32 from = 0; from < comm_->size(); ++from)
     for (u32 lane = 0; lane < lanes_; ++lane)
-      if (inboxes_[from * lanes_ + lane].is_awaited) {
+      if (course_->inbox(from, lane).is_awaited) {
         ranks.push_back(from);
         break;
       }

@@ -45,9 +45,10 @@ class SharedLink {
   struct Slot {
     std::atomic<u32> number;  // of the message, from 1
     u32 octets;
-    u64 unused;  // the body is aligned for every type
   };
   static constexpr u64 kBodyOffset = sizeof(Slot);
+  // One cache line holds a message of one element.
+  static_assert(kBodyOffset + sizeof(Header) + sizeof(u64) == 64 && kSlotBytes % 64 == 0);
   [[nodiscard]] Slot& at(u8* ring, u32 number) const {
     return *reinterpret_cast<Slot*>(ring + number % slots_ * kSlotBytes);
   }

@@ -581,8 +581,8 @@ void World::let_others(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-bool World::wait_until(i64 deadline, const std::function<bool()>& condition) {
-  std::unique_lock lock(mutex_);
+bool World::wait_until(std::unique_lock<std::mutex>& lock, i64 deadline,
+                       const std::function<bool()>& condition) {
   ++waiters_;
   Patience patience;
   bool is_late = false;
@@ -600,15 +600,23 @@ bool World::wait_until(i64 deadline, const std::function<bool()>& condition) {
     if (patience.is_over(now, kSpinTime) && !condition())
       sleep(lock, std::min(deadline, now + kLongestSleep));
   }
-  --waiters_;
-  const bool thread_is_needed = waiters_ == 0 && has_work();
-  lock.unlock();
-  if (thread_is_needed) wake_thread();
+  if (--waiters_ == 0 && has_work()) wake_thread();
   return !is_late;
 }
 
-void World::wait(const Request& request) {
-  wait_until(std::numeric_limits<i64>::max(), [&] { return request.is_done(); });
+bool World::wait_until(i64 deadline, const std::function<bool()>& condition) {
+  std::unique_lock lock(mutex_);
+  return wait_until(lock, deadline, condition);
+}
+
+Error World::wait(Guard& guard, const Request& request) {
+  wait_until(guard.lock_, std::numeric_limits<i64>::max(), [&] { return request.is_done(); });
+  return request.error();
+}
+
+Error World::wait(const Request& request) {
+  Guard guard(*this);
+  return wait(guard, request);
 }
 
 void World::make_progress() {

@@ -51,6 +51,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
     }
 
    private:
+    friend class World;
     std::unique_lock<std::mutex> lock_;
   };
   [[nodiscard]] u32 rank() const { return rank_; }
@@ -92,9 +93,11 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   // The rank is lost: its queue pairs are broken off, and its communicators fail.
   void lose(u32 rank, const std::string& how);
 
+  // Makes progress until the request is done. Returns its error. Others get the lock meanwhile.
+  [[nodiscard]] Error wait(Guard& guard, const Request& request);
+
   // --- without the lock
-  // Makes progress until the request is done.
-  void wait(const Request& request);
+  Error wait(const Request& request);
   // Until `condition` returns true, or the time is over; called with the lock held.
   bool wait_until(i64 deadline, const std::function<bool()>& condition);
   // Something was started that nobody waits for.
@@ -140,6 +143,8 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   void on_left(u32 rank);
   void answer(const Notice& question);
   [[nodiscard]] bool has_work() const;
+  bool wait_until(std::unique_lock<std::mutex>& lock, i64 deadline,
+                  const std::function<bool()>& condition);
   class Patience;
   void let_others(std::unique_lock<std::mutex>& lock);
   void sleep(std::unique_lock<std::mutex>& lock, i64 until);
