@@ -14,8 +14,8 @@ namespace {
 using collectives::Operation;
 using collectives::Range;
 
-// Up to so many octets of a rank's part, short chunks that pass the staging buffers are faster than
-// reads of the program's memory.
+// On one host, up to so many octets of a rank's part, short chunks that pass the staging buffers
+// are faster than reads of the program's memory. Between hosts each chunk costs messages.
 constexpr u64 kStagedTotal = 1u << 20, kStagedChunk = 128u << 10;
 constexpr u64 kSmall = 64u << 10;
 constexpr u32 kFew = 8;  // ranks, up to which messages to all of them cost little
@@ -62,7 +62,8 @@ collectives::Shape shape_of(const Call& call, const Algorithm& algorithm,
 Algorithm usual(const Call& call, const Topology& topology) {
   const u64 octets = call.octets();
   const bool few = topology.ranks <= kFew;
-  const bool is_staged = size_of(call, topology.ranks) <= kStagedTotal * topology.ranks;
+  const bool is_staged =
+      topology.is_one_node() && size_of(call, topology.ranks) <= kStagedTotal * topology.ranks;
   const Algorithm direct{Algorithm::kDirect, is_staged ? kStagedChunk : kUsualChunk};
   switch (call.kind) {
     case Kind::kAllReduce:

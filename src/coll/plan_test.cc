@@ -31,6 +31,16 @@ TEST(Plan, SizeAndPlaceDecide) {
   EXPECT_EQ(name(Kind::kAllToAll, 1 << 20, kManyNodes), "direct");
 }
 
+// Between two hosts an exchange of halves is one message each way; on one host it is cut, to be
+// staged.
+TEST(Plan, PartsAreCutOnOneHostOnly) {
+  const auto chunk = [](const Topology& topology) {
+    return choose(call_of(Kind::kAllReduce, 1u << 18), topology, {}).chunk_octets;
+  };
+  EXPECT_GE(chunk({.ranks = 2, .ranks_per_node = 1}), 512u << 10);
+  EXPECT_LE(chunk({.ranks = 2, .ranks_per_node = 2}), 256u << 10);
+}
+
 TEST(Plan, ForcedWhereItCan) {
   const Choice choice{.forced = Algorithm{*algorithm_number("double tree"), 0}};
   EXPECT_EQ(name_of(choose(call_of(Kind::kAllReduce, 8), kOneNode, choice)), "double-tree");

@@ -17,7 +17,8 @@ namespace {
 
 constexpr i64 kHousekeeping = kMillisecond;
 constexpr i64 kPingInterval = kSecond / 2;
-constexpr i64 kSpinTime = 200 * kMicrosecond;  // of a caller that waits, before it sleeps
+constexpr i64 kSpinTime = 200 * kMicrosecond;       // of a caller that waits, before it sleeps
+constexpr i64 kSpinTimeForData = 5 * kMillisecond;  // while data is under way
 constexpr i64 kThreadSpinTime =
     20 * kMicrosecond;  // of the thread, which takes a core of the program
 constexpr i64 kLongestSleep = 20 * kMillisecond;
@@ -574,6 +575,13 @@ class World::Patience {
   i64 since_ = 0;
 };
 
+// The thread that polls moves the data that is under way. If it slept, the device's helper would do
+// so on a core that a peer may need, and each completion would cost a wake-up.
+i64 World::spin_time() const {
+  const bool moves_data = !transfers_->is_idle() || free_offers_.size() != offers_.size();
+  return moves_data && !is_crowded_ ? kSpinTimeForData : kSpinTime;
+}
+
 void World::let_others(std::unique_lock<std::mutex>& lock) {
   if (wanted_.load(std::memory_order_relaxed) == 0) return;
   lock.unlock();
@@ -597,7 +605,7 @@ bool World::wait_until(std::unique_lock<std::mutex>& lock, i64 deadline,
     const i64 now = now_ns();
     keep_house(now);
     is_late = now >= deadline;
-    if (patience.is_over(now, kSpinTime) && !condition())
+    if (patience.is_over(now, spin_time()) && !condition())
       sleep(lock, std::min(deadline, now + kLongestSleep));
   }
   if (--waiters_ == 0 && has_work()) wake_thread();

@@ -146,6 +146,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   bool wait_until(std::unique_lock<std::mutex>& lock, i64 deadline,
                   const std::function<bool()>& condition);
   class Patience;
+  [[nodiscard]] i64 spin_time() const;
   void let_others(std::unique_lock<std::mutex>& lock);
   void sleep(std::unique_lock<std::mutex>& lock, i64 until);
   void say_asleep();
