@@ -168,6 +168,10 @@ Expected<Table> Table::read(const std::string& path) {
     entry.algorithm.number = *known_algorithm;
     table.lines_.push_back(entry);
   }
+  if (table.lines_.empty())
+    return failure(
+        VERBENA_COLL_INVALID,
+        path + " is no table: `verbena coll --tune` writes lines that begin with choose");
   return table;
 }
 

@@ -61,6 +61,9 @@ TEST(Plan, TablesAreRead) {
   std::ofstream(path) << "choose AllReduce 4 1000 fastest 512\n";
   EXPECT_NE(Table::read(path).error().text.find("line 1"), std::string::npos);
   EXPECT_FALSE(Table::read(path + ".none"));
+  std::ofstream(path) << "cost copy 4096 80\n";
+  EXPECT_NE(Table::read(path).error().text.find("is no table"), std::string::npos);
+  EXPECT_FALSE(Table::read(testing::TempDir()));
   std::remove(path.c_str());
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <sstream>
 
 namespace verbena::perf {
@@ -165,7 +164,7 @@ std::string read_option(Options& options, std::string_view name, const std::stri
   } else if (name == "tune") {
     options.tune = value;
   } else if (name == "timeout") {
-    options.timeout_s = std::strtod(value.c_str(), nullptr);
+    options.timeout_s = number<double>(value).value_or(0);
     if (!(options.timeout_s > 0)) return "it is a number of seconds above 0";
   } else if (name == "predicted") {
     options.predicted_us = read_list(value);

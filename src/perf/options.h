@@ -45,7 +45,13 @@ struct Options {
   double timeout_s = 30;
   std::vector<double> predicted_us{};  // for each size, in order
 
-  [[nodiscard]] std::vector<u64> sizes(u32 ranks) const;  // octets, whole elements for each rank
+  static constexpr u64 kMostSizes = 100'000;
+  [[nodiscard]] bool has_too_many_sizes() const {
+    return step_octets != 0 && max_octets > min_octets &&
+           (max_octets - min_octets) / step_octets >= kMostSizes;
+  }
+  // Octets, whole elements for each rank.
+  [[nodiscard]] std::vector<u64> sizes(u32 ranks) const;
 };
 
 // Reads an option NAME=VALUE. Returns the error, or "" if there is none.

@@ -50,6 +50,7 @@ class Tuner {
   }
 
   std::string run() {
+    if (std::string why = check_file(); !why.empty()) return why;
     text_ = "# verbena coll --tune: " + std::to_string(ranks_) + " ranks of one host\n";
     std::string why;
     for (const Tuned& tuned : kTuned)
@@ -63,6 +64,14 @@ class Tuner {
   }
 
  private:
+  // Asks before minutes are spent. All ranks fail if rank 0 cannot write: it destroys the
+  // communicator.
+  std::string check_file() {
+    if (verbena_coll_rank(comm_) != 0) return "";
+    const std::ofstream file(options_.tune, std::ios::app);
+    return file ? "" : "cannot write " + options_.tune;
+  }
+
   [[nodiscard]] std::vector<u64> sizes() const {
     std::vector<u64> all;
     for (u64 size = 256; size <= options_.max_octets; size *= 4)

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include <netinet/in.h>
@@ -188,6 +189,16 @@ TEST(Failures, RankDoesNotCome) {
                         }),
               Each(AllOf(HasSubstr(std::to_string(VERBENA_COLL_TIMEOUT) + " "),
                          HasSubstr("rank 1 did not take part in AllReduce"))));
+}
+
+TEST(Failures, TimeoutsMayBeInfinite) {
+  for (const double timeout : {1e12, std::numeric_limits<double>::infinity()})
+    EXPECT_THAT(run_ranks({.timeout_s = timeout},
+                          [timeout](int, verbena_comm* comm) {
+                            verbena_coll_set_timeout(comm, timeout);
+                            return sum(comm, 1000);
+                          }),
+                Each("0 "));
 }
 
 // Stopped like a process in a debugger; it is not only late.

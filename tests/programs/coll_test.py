@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import children
@@ -107,6 +108,13 @@ class CollTest(unittest.TestCase):
             done = coll("--predict", file / "none")
             self.assertEqual(done.returncode, 2)
 
+    def test_a_file_that_cannot_be_written_is_named_at_once(self):
+        begun = time.monotonic()
+        done = coll("--tune", "/nowhere/table.txt")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("cannot write /nowhere/table.txt", done.stdout)
+        self.assertLess(time.monotonic() - begun, 10)
+
     def test_many_ranks(self):
         for ranks, operations in ((8, ("all_reduce", "all_gather", "alltoall")),
                                   (16, ("all_reduce", "reduce_scatter", "broadcast", "sendrecv"))):
@@ -188,8 +196,10 @@ int main(void)
                                  (["-b", "ten"], "number of bytes"), (["-n", "0"], "1 to 1024"),
                                  (["-b", "2M", "-e", "1M"], "--min"), (["-f", "1"], "2 or more"),
                                  (["--algorithm", "fastest"], "no such algorithm"),
-                                 (["--timeout", "0"], "above 0"), (["--iters", "0"], "1 or more"),
-                                 (["--fault", "lose"], "lose")):
+                                 (["--timeout", "0"], "above 0"), (["--timeout", "9x"], "above 0"),
+                                 (["--iters", "0"], "1 or more"),
+                                 (["--fault", "lose"], "lose"), (["--tune", ""], "is empty"),
+                                 (["-i", "1", "-e", "1024G"], "more than 100000 sizes")):
             with self.subTest(arguments):
                 done = coll(*arguments)
                 self.assertEqual(done.returncode, 2, done.stdout)

@@ -87,11 +87,16 @@ class CollCommand final : public Command {
       const std::string names = kCollOptions[i].names;
       const std::string said = names.substr(names.rfind(',') + 1);
       if (!has(said.c_str())) continue;
+      if (const auto wrong = check_filled(said.c_str(), values_[i])) return *wrong;
       if (const auto done = read_option(said, kCollOptions[i].name, values_[i], request); !done)
         return done;
     }
     const perf::Options& options = request.measured;
     if (options.min_octets > options.max_octets) return wrong_usage("--min is more than --max");
+    if (options.has_too_many_sizes())
+      return wrong_usage(fmt::format("--step {}: from {} to {} bytes are more than {} sizes",
+                                     options.step_octets, options.min_octets, options.max_octets,
+                                     perf::Options::kMostSizes));
     if (!options.algorithm.empty() && !coll::algorithm_number(options.algorithm))
       return wrong_usage(
           fmt::format("--algorithm {}: there is no such algorithm", options.algorithm));
