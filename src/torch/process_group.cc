@@ -181,7 +181,9 @@ class VerbenaWork final : public Work {
 
  private:
   bool is_done_in(std::chrono::milliseconds timeout) {
-    const auto end = std::chrono::steady_clock::now() + timeout;
+    // timedelta.max is more than a clock can count.
+    constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+    const auto end = std::chrono::steady_clock::now() + std::min(timeout, kLongest);
     while (!isCompleted()) {
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::yield();

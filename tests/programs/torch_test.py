@@ -99,7 +99,7 @@ class TorchTest(unittest.TestCase):
         self.assertGreater(ran - skipped, 80, done.stdout)
 
     def test_failures(self):
-        self.pass_cases(2, "late", "timeouts", "mismatches")
+        self.pass_cases(2, "late", "timeouts", "patience", "mismatches")
 
     def test_torchrun_trains_as_gloo_does(self):
         """The loss curves of both backends, and of packets of which some are lost."""

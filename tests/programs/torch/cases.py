@@ -216,6 +216,14 @@ def timeouts(both):
         assert "rank 1 did not take part in AllReduce" in str(error), error
 
 
+def patience(both):
+    """Some programs mean for ever by a thousand years."""
+    for_ever = datetime.timedelta(days=365000)
+    group, data = dist.new_group(timeout=for_ever), torch.ones(10)
+    assert dist.all_reduce(data, group=group, async_op=True).wait(for_ever)
+    assert torch.equal(data, torch.full((10,), float(both.size)))
+
+
 def mismatches(both):
     try:
         dist.all_reduce(torch.ones(10 + both.rank))
@@ -262,8 +270,8 @@ def ddp(both):
 
 
 CASES = {case.__name__: case for case in (reductions, movements, exchanges, messages, overlapping,
-                                          groups, endings, late, timeouts, mismatches,
-                                          ddp)}
+                                          groups, endings, late, timeouts, patience,
+                                          mismatches, ddp)}
 
 
 def main():
