@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -35,9 +36,11 @@ constexpr std::array kTuned = {Tuned{Test::kAllReduce, coll::Kind::kAllReduce},
                                Tuned{Test::kReduceScatter, coll::Kind::kReduceScatter},
                                Tuned{Test::kBroadcast, coll::Kind::kBroadcast}};
 
-constexpr u32 kRounds = 3;
-constexpr double kRoundUs = 10'000;  // of one candidate's operations
+// Short rounds, of which some are not disturbed by other work on the machine.
+constexpr u32 kRounds = 11;
+constexpr double kRoundUs = 3'000;  // of one candidate's operations
 constexpr u32 kMostIterations = 500;
+constexpr u64 kLeastCosted = 4096;  // octets of an operation; in less the latency is all
 
 class Tuner {
  public:
@@ -51,11 +54,11 @@ class Tuner {
 
   std::string run() {
     if (std::string why = check_file(); !why.empty()) return why;
-    text_ = "# verbena coll --tune: " + std::to_string(ranks_) + " ranks of one host\n";
+    text_ = "# verbena coll --tune: " + std::to_string(ranks_) + " ranks\n";
     std::string why;
     for (const Tuned& tuned : kTuned)
       if (why = tune(tuned); !why.empty()) return why;
-    if (why = measure_costs(); !why.empty()) return why;
+    if (why = add_costs(); !why.empty()) return why;
     if (verbena_coll_rank(comm_) != 0) return "";
     std::ofstream file(options_.tune);
     file << text_;
@@ -79,7 +82,8 @@ class Tuner {
     return all;
   }
 
-  // The median of some rounds. All ranks have the same times, so they decide alike.
+  // The lower quartile of some rounds, because other work on the machine can only add. All ranks
+  // have the same times, so they decide alike.
   std::string time(Test test, u64 octets, double& us) {
     options_.test = test;
     Measurement measurement(options_, comm_);
@@ -94,7 +98,7 @@ class Tuner {
       times[round] = result.us;
     }
     std::ranges::sort(times);
-    us = times[kRounds / 2];
+    us = times[kRounds / 4];
     return why;
   }
 
@@ -114,6 +118,7 @@ class Tuner {
           best_us = us;
         }
       }
+      best_us_[tuned.test][all[i]] = best_us;
       const u64 up_to = i + 1 == all.size() ? u64{1} << 40 : 2 * all[i];
       text_ +=
           fmt::format("choose {} {} {} {} {}  # {} octets: {:.2f} us\n", coll::name_of(tuned.kind),
@@ -135,31 +140,28 @@ class Tuner {
     return !is_known && coll::refusal(call, algorithm, {ranks_, ranks_}).empty();
   }
 
-  // Measures the cost of the data that a rank receives from the others: all but its own part.
-  std::string measure_costs() {
+  // The cost of the data that a rank receives from the others, which is all but its own part: from
+  // the times of the fastest algorithms, since operations take those.
+  std::string add_costs() {
     if (ranks_ < 2) return "";
-    verbena_coll_set_algorithm(comm_, "direct", 0);
     double latency_us = 0;
     if (std::string why = time(Test::kAllGather, 4u * ranks_, latency_us); !why.empty()) return why;
     text_ += fmt::format("latency {:.0f}\n", latency_us * 1e3);
-    for (const u64 octets : sizes()) {
-      if (octets < 4096) continue;
-      const double received = static_cast<double>(octets) * (ranks_ - 1) / ranks_;
-      for (const bool reduces : {false, true}) {
-        double us = 0;
-        const Test test = reduces ? Test::kReduceScatter : Test::kAllGather;
-        if (std::string why = time(test, octets, us); !why.empty()) return why;
+    for (const Test test : {Test::kAllGather, Test::kReduceScatter})
+      for (const auto& [octets, us] : best_us_[test]) {
+        if (octets < kLeastCosted) continue;
+        const double received = static_cast<double>(octets) * (ranks_ - 1) / ranks_;
         const double ps = std::max(1.0, (us - latency_us) * 1e6 / received);
-        text_ += fmt::format("cost {} {} {:.1f}\n", reduces ? "reduce" : "copy", octets, ps);
+        text_ += fmt::format("cost {} {} {:.1f}\n",
+                             test == Test::kReduceScatter ? "reduce" : "copy", octets, ps);
       }
-    }
-    verbena_coll_set_algorithm(comm_, nullptr, 0);
     return "";
   }
 
   verbena_comm* comm_;
   u32 ranks_;
   Options options_;
+  std::map<Test, std::map<u64, double>> best_us_{};  // by octets
   std::string text_{};
 };
 
