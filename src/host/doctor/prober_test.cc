@@ -13,10 +13,8 @@ namespace {
 
 constexpr Duration kPatience = sec(5);
 
-LocalAddress address_of(const char* ip) { return choose_local_addresses(ip)->front(); }
-
-std::unique_ptr<Prober> open(const char* ip) {
-  auto prober = Prober::open(address_of(ip));
+std::unique_ptr<Prober> open_prober(const char* ip) {
+  auto prober = Prober::open(choose_local_addresses(ip)->front());
   EXPECT_TRUE(prober.has_value()) << (prober ? "" : prober.error().message);
   return std::move(*prober);
 }
@@ -25,7 +23,7 @@ std::unique_ptr<Prober> open(const char* ip) {
 class Listener {
  public:
   explicit Listener(const char* ip)
-      : prober_(open(ip)),
+      : prober_(open_prober(ip)),
         stop_(::eventfd(0, EFD_CLOEXEC)),
         thread_([this] { prober_->serve(stop_.get(), [](const GID&) {}); }) {}
   ~Listener() {
@@ -41,7 +39,7 @@ class Listener {
 };
 
 TEST(ProberTest, ToOurselves) {
-  const auto prober = open("127.0.0.85");
+  const auto prober = open_prober("127.0.0.85");
   const GID own = *GID::parse("127.0.0.85");
   EXPECT_EQ(prober->source_for(own), own);
   const auto result = prober->exchange({.destination = own}, kPatience);
@@ -51,7 +49,7 @@ TEST(ProberTest, ToOurselves) {
 
 TEST(ProberTest, ADoctorTellsWhatArrived) {
   const Listener listener("127.0.0.86");
-  const auto prober = open("127.0.0.85");
+  const auto prober = open_prober("127.0.0.85");
   for (const u8 mark : {u8{0}, u8{2}, u8{3}}) {
     const auto result = prober->exchange({.destination = *GID::parse("127.0.0.86"),
                                           .traffic_class = mark,
@@ -67,22 +65,22 @@ TEST(ProberTest, ADoctorTellsWhatArrived) {
 }
 
 TEST(ProberTest, AnyDeviceAnswers) {
-  const auto adapter = Adapter::open(address_of("127.0.0.86"));
+  const auto adapter = Adapter::open(choose_local_addresses("127.0.0.86")->front());
   ASSERT_TRUE(adapter.has_value()) << adapter.error().message;
-  const auto prober = open("127.0.0.85");
+  const auto prober = open_prober("127.0.0.85");
   const auto result = prober->exchange({.destination = *GID::parse("127.0.0.86")}, kPatience);
   ASSERT_TRUE(result.has_value());
   EXPECT_FALSE(result->note.has_value());
 }
 
 TEST(ProberTest, NobodyAnswers) {
-  const auto prober = open("127.0.0.85");
+  const auto prober = open_prober("127.0.0.85");
   EXPECT_FALSE(prober->exchange({.destination = *GID::parse("127.0.0.87")}, ms(50)).has_value());
   EXPECT_FALSE(prober->exchange({.destination = *GID::parse("::1")}, ms(50)).has_value());
 }
 
 TEST(ProberTest, SteeringBetweenTwo) {
-  const auto first = open("127.0.0.85"), second = open("127.0.0.85");
+  const auto first = open_prober("127.0.0.85"), second = open_prober("127.0.0.85");
   EXPECT_TRUE(first->is_steered_to(*second, kPatience));
   EXPECT_TRUE(second->is_steered_to(*first, kPatience));
 }
