@@ -85,7 +85,7 @@ void ProgressPolicy::on_found(PollResult result, Time now) {
     return;
   }
   const bool breaks_row = std::exchange(requests_in_a_row_, 0) >= kPingPong;
-  if (trust_ > 0 && may_stay())
+  if (trust_ > 0 && spins_on_memory())
     leave_helper(ReceiverEvent::kPollStays, now);
   else if (trust_ > 0 || breaks_row)
     need_helper();
@@ -142,25 +142,20 @@ void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
   if (!std::exchange(received_in_stay_, false)) return;
   const bool finds_at_once = completes_ == Completes::kWhenSent && requested_since_help_;
   if ((finds_at_once || !has_found(next_poll)) && was_help_needed(now)) {
-    trust_ = stay_trust_ = kTrust;
+    trust_ = kTrust;
     memory_waits_ = std::min(memory_waits_ + 1, kMaxMemory);
   } else {
     trust_ -= std::min(trust_, 1u);
-    distrust_stay();
+    memory_waits_ /= 2;
   }
-}
-
-void ProgressPolicy::distrust_stay() {
-  stay_trust_ -= std::min(stay_trust_, kStayTrustLost);
-  memory_waits_ /= 2;
 }
 
 void ProgressPolicy::on_stay(LookResult result, Time now) {
   note_look(now);
   received_in_stay_ = result == LookResult::kReceived;
   if (received_in_stay_) last_help_ = now;
-  if (!received_in_stay_ && now < last_found_ + longest_stay()) return;
-  if (!received_in_stay_) distrust_stay();
+  if (!received_in_stay_ && now < last_found_ + kLongestStay) return;
+  if (!received_in_stay_) memory_waits_ /= 2;
   if (!received_in_stay_ && completes_ == Completes::kWhenSent)
     trust_ -= std::min(trust_, kTrustLost);
   need_helper();
@@ -192,9 +187,6 @@ void ProgressPolicy::check_later(Time now) {
 }
 
 void ProgressPolicy::on_helper_received(Calls calls, Time now) {
-  if (!received_since_listening_ && now < last_found_ + kSoon)
-    stay_trust_ =
-        std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
   // The helper may listen all the time there, as no poll is empty: each receipt is judged.
   if (completes_ == Completes::kWhenSent) polled_since_listening_ = requested_since_help_ = false;
   received_since_listening_ = true;

@@ -7,11 +7,10 @@
 // or in read()), so a backstop looks, 1 to 4 ms after the last polls, whether more have come.
 // Programs like ib_write_lat poll, then spin on memory, then poll again. If the helper was of use
 // between polls, it listens again right after a poll that found something, not only at the
-// backstop. If it was of use soon after that poll, waking it is saved, too: the polling thread
-// stays for a few microseconds more and itself receives the packet that the program will next wait
-// for in memory. If the program has waited in memory again and again, the thread stays longer: the
-// program spins, and the helper might wait a time slice for its core. If each completion came with
-// a request and now one comes without, the program will wait for the request.
+// backstop. If the program has waited in memory again and again, waking it is saved, too: the
+// polling thread stays for a while and itself receives the packet that the program will next wait
+// for. The program spins, and the helper might wait a time slice for its core. If each completion
+// came with a request and now one comes without, the program will wait for the request.
 //
 // The helper was of use if the program waited in memory. Such a program goes on with a request of
 // its own, or was away for long. A program that only polls on would have received the packet
@@ -169,14 +168,9 @@ class ProgressPolicy {
   static constexpr u32 kAlone = 64;    // receipts in polls, and none by the helper
   static constexpr u32 kPingPong = 8;  // requests in a row
   static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it, at most
-  static constexpr u32 kTrustWon = 16, kTrustLost = 8;  // by help that was needed, or was not
-  static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
-  static constexpr u32 kMaxTrustForHelp = 8;
+  static constexpr u32 kTrustWon = 16, kTrustLost = 8;       // by help that was needed, or was not
   static constexpr u32 kTrustedMemory = 4, kMaxMemory = 16;  // waits in memory
-  static constexpr Duration kStay = us(12), kSoon = us(100), kStayForMemory = us(500);
-  // Where polls find at once, and the program has waited in memory each time: it has nothing else
-  // to do.
-  static constexpr Duration kLongStay = ms(4);
+  static constexpr Duration kLongestStay = us(500);
   static constexpr Duration kAway = us(500);  // then others wait for the program
   // Longer than an answer takes that is on its way, and far shorter than a time slice.
   static constexpr Duration kPatience = us(100);
@@ -222,16 +216,7 @@ class ProgressPolicy {
   [[nodiscard]] bool was_help_needed(Time now) const {
     return requested_since_help_ || now >= last_help_ + kAway;
   }
-  void distrust_stay();
-  [[nodiscard]] bool may_stay() const {
-    return stay_trust_ > 0 || (completes_ == Completes::kWhenSent && trust_ >= kTrustWon) ||
-           spins_on_memory();
-  }
   [[nodiscard]] bool spins_on_memory() const { return memory_waits_ >= kTrustedMemory; }
-  [[nodiscard]] Duration longest_stay() const {
-    if (completes_ == Completes::kWhenSent) return kLongStay;
-    return spins_on_memory() ? kStayForMemory : kStay;
-  }
 
   Completes completes_;
 
@@ -257,8 +242,7 @@ class ProgressPolicy {
   u32 trust_ = 0;  // in listening between polls
 
   bool received_in_stay_ = false;  // and the next poll has not been seen yet
-  u32 stay_trust_ = 0;
-  u32 memory_waits_ = 0;  // of late; none by a program that waits for events
+  u32 memory_waits_ = 0;           // of late; none by a program that waits for events
   Time last_found_;
 
   bool waits_for_events_ = false;  // and has not spun since

@@ -223,45 +223,6 @@ TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
   EXPECT_LE(listened, 16);
 }
 
-TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
-  poll_empty(3);
-  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  helper_receives(at(ms(1)));
-  for (int i = 2; i < 1000; ++i) {
-    poll_empty(5, ms(i));
-    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
-    if (i == 2) {
-      EXPECT_FALSE(policy_.should_stay());  // how soon is not known yet
-      helper_receives(at(ms(i) + us(30)));
-      continue;
-    }
-    ASSERT_TRUE(policy_.should_stay()) << i;
-    EXPECT_FALSE(policy_.listens());
-    policy_.on_stay(LookResult::kNothing, at(ms(i) + us(2)));
-    EXPECT_TRUE(policy_.should_stay());
-    policy_.on_stay(LookResult::kReceived, at(ms(i) + us(4)));
-    EXPECT_FALSE(policy_.should_stay());
-    EXPECT_TRUE(policy_.listens());  // what came may not have been all
-  }
-}
-
-TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
-  poll_empty(3);
-  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  helper_receives(at(ms(1)));
-  policy_.on_application_poll(PollResult::kFound, at(ms(2)));
-  helper_receives(at(ms(2) + us(30)));
-  poll_empty(3, ms(3));
-  policy_.on_application_poll(PollResult::kFound, at(ms(3)));
-  EXPECT_TRUE(policy_.should_stay());
-  policy_.on_stay(LookResult::kNothing, at(ms(3) + us(12)));
-  EXPECT_FALSE(policy_.should_stay());
-  EXPECT_TRUE(policy_.listens());
-  poll_empty(3, ms(4));
-  policy_.on_application_poll(PollResult::kFound, at(ms(4)));
-  EXPECT_FALSE(policy_.should_stay());
-}
-
 // The round trip of ib_write_lat is longer than that of most networks, or the helper waits for the
 // core on which the program spins.
 TEST_F(ProgressPolicyTest, StaysWhereTheHelperHasBeenOfUseFourTimes) {
@@ -312,13 +273,9 @@ TEST_F(ProgressPolicyTest, StayingIsGivenUpWhenInVain) {
 }
 
 TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
-  poll_empty(3);
-  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  helper_receives(at(ms(1)));
-  policy_.on_application_poll(PollResult::kFound, at(ms(2)));
-  helper_receives(at(ms(2) + us(30)));
+  help_between_polls(4);
   int stayed = 0;
-  for (int i = 3; i < 1000; ++i) {
+  for (int i = 9; i < 1000; ++i) {
     policy_.on_application_poll(PollResult::kFound, at(ms(i)));
     if (!policy_.should_stay()) continue;
     ++stayed;
@@ -329,16 +286,16 @@ TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
 }
 
 // ib_write_lat on iWARP: each poll finds its WRITE complete, then the program waits in memory.
-TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
+TEST_F(ProgressPolicyTest, StaysWhereRequestsCompleteWhenSent) {
   ProgressPolicy policy(Completes::kWhenSent);
   for (int i = 0; i < 20; ++i) {
     policy.on_application_post(at(ms(i)));
     policy.on_application_request();
     policy.on_application_poll(PollResult::kFound, at(ms(i)));
-    if (i == 0) {
+    if (i < 4) {
       EXPECT_FALSE(policy.should_stay());
       EXPECT_TRUE(policy.on_helper_wake(at(ms(i) + us(500))));
-      policy.on_helper_received(Calls::kSeldom, at(ms(i) + us(500)));  // far from soon
+      policy.on_helper_received(Calls::kSeldom, at(ms(i) + us(500)));
       continue;
     }
     ASSERT_TRUE(policy.should_stay()) << i;
@@ -348,38 +305,6 @@ TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
     EXPECT_TRUE(policy.should_offer_core_in_stay(at(ms(i) + us(100))));
     policy.on_stay(LookResult::kReceived, at(ms(i) + us(150)));
   }
-}
-
-TEST_F(ProgressPolicyTest, NoHelperIsNeededWhileAThreadStays) {
-  ProgressPolicy policy(Completes::kWhenSent);
-  policy.on_application_poll(PollResult::kFound, at(us(0)));
-  policy.on_helper_received(Calls::kSeldom, at(us(500)));
-  policy.on_application_request();
-  policy.on_application_poll(PollResult::kFound, at(us(600)));
-  for (Duration t = us(600); t < ms(4); t = t + us(100)) {
-    ASSERT_TRUE(policy.should_stay());
-    policy.on_stay(LookResult::kNothing, at(t));
-    ASSERT_FALSE(policy.listens());
-    if (at(t) < policy.next_check()) continue;
-    EXPECT_FALSE(policy.on_helper_wake(at(t)));
-  }
-}
-
-TEST_F(ProgressPolicyTest, GivesUpLongStaysThatAreInVain) {
-  ProgressPolicy policy(Completes::kWhenSent);
-  policy.on_application_poll(PollResult::kFound, at(us(0)));
-  policy.on_helper_received(Calls::kSeldom, at(us(500)));
-  policy.on_application_request();  // it had waited in memory
-  int stayed = 0;
-  for (int i = 1; i < 100; ++i) {
-    policy.on_application_poll(PollResult::kFound, at(ms(10 * i)));
-    if (!policy.should_stay()) continue;
-    ++stayed;
-    policy.on_stay(LookResult::kNothing, at(ms(10 * i) + ms(4)));
-    EXPECT_FALSE(policy.should_stay());
-  }
-  EXPECT_GE(stayed, 1);
-  EXPECT_LE(stayed, 4);
 }
 
 TEST_F(ProgressPolicyTest, StopsListeningBetweenPollsWhenThatIsNoLongerOfUse) {
