@@ -278,8 +278,9 @@ void ProgressPolicy::on_vain_wakes(Time now) {
 
 void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
   if (!has_slept_) waits_with_sleep_ = 0;
-  leave_wait(now);
   others_sleep_ = others == Sleepers::kSome;
+  if (others_sleep_) check_interval_ = kMinCheck;
+  leave_wait(now);
   last_call_ = now;
   if (!waits_in_calls()) need_helper();
 }
@@ -287,7 +288,6 @@ void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
 // Calls receive, and the helper looks soon whether any comes.
 void ProgressPolicy::leave_wait(Time now) {
   move(ReceiverEvent::kWaiterLeaves);
-  check_interval_ = kMinCheck;
   check_at(now + check_interval_);
 }
 

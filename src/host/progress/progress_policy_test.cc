@@ -488,6 +488,19 @@ TEST_F(ProgressPolicyTest, SleepersRelyOnThreadsThatHaveTheirEventsAndComeAgain)
   }
 }
 
+TEST_F(ProgressPolicyTest, TheBackstopLooksSoonerWhereOthersSleep) {
+  wait_in_calls(8);
+  for (const Sleepers others : {Sleepers::kNone, Sleepers::kSome}) {
+    ASSERT_TRUE(policy_.on_wait(at(ms(10))));
+    for (const Duration woken : {ms(20), ms(30)}) {
+      policy_.on_sleep_in_wait();
+      policy_.on_wake_in_wait(at(woken));
+    }
+    policy_.on_wait_over(others, at(ms(30)));
+    EXPECT_EQ(policy_.next_check(), at(ms(30) + (others == Sleepers::kSome ? ms(1) : ms(4))));
+  }
+}
+
 TEST_F(ProgressPolicyTest, SleepersRelyOnTheHelperWhereThreadsCallLate) {
   const std::array<std::function<void(Time)>, 3> calls{
       [this](Time now) { policy_.on_application_post(now); },
