@@ -295,8 +295,7 @@ LiveAdapter::Looked LiveAdapter::look_until(const std::function<bool()>& has_eve
     const Time now = clock_.last();
     policy_.on_look_in_wait(received ? LookResult::kReceived : LookResult::kNothing, now);
     if (has_event()) return Looked::kEvent;
-    if (events_.woken() != woken && policy_.should_leave_to_woken())
-      return Looked::kEventsOfOthers;
+    if (events_.woken() != woken && policy_.should_leave_to_woken()) return Looked::kEventsOfOthers;
     if (!policy_.should_look_in_wait(now)) return Looked::kLong;
     const bool offers = policy_.should_offer_core();
     mutex_.unlock();  // others may have waited for it
