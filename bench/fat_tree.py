@@ -2,7 +2,7 @@
 """Writes a scenario of HPCC's ns-3 model for `verbena sim`: a fat tree of K-port switches, in which
 every host sends one message to another, all at once, and receives one.
 
-  fat_tree.py K FOLDER [--octets N] [--payload N]
+  fat_tree.py K FOLDER [--bytes N] [--payload N]
 
 K = 16: 1,024 hosts; K = 32: 8,192. Links of 100 Gb/s and 1 us; DCQCN, PFC, 32 MiB for each switch: the
 settings of tests/reference/macro/perm128_dcqcn, which is K = 8. The same words, the same files.
@@ -39,8 +39,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("k", type=int)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--octets", type=int, default=2_000_000, help="of each message")
-    parser.add_argument("--payload", type=int, default=1000, help="octets of each packet")
+    parser.add_argument("--bytes", type=int, default=2_000_000, help="of each message")
+    parser.add_argument("--payload", type=int, default=1000, help="bytes of each packet")
     options = parser.parse_args()
     k = options.k
     if k < 2 or k % 2:
@@ -57,7 +57,7 @@ def main():
     with (options.folder / "flow.txt").open("w") as out:
         print(len(flows), file=out)
         for source, destination in flows:
-            print(source, destination, 3, 100, options.octets, "2.000000000", file=out)
+            print(source, destination, 3, 100, options.bytes, "2.000000000", file=out)
     config = CONFIG.read_text().replace("PACKET_PAYLOAD_SIZE 1000",
                                         f"PACKET_PAYLOAD_SIZE {options.payload}")
     (options.folder / "config.txt").write_text(config)

@@ -15,7 +15,7 @@ FILES = 4
 
 
 class Model:
-    """Files of random octets in memory, who serves them, and a folder for copies."""
+    """Files of random bytes in memory, who serves them, and a folder for copies."""
 
     def __init__(self, site, size):
         self.folder = site.new_folder(MEMORY_FOLDER)
@@ -47,7 +47,7 @@ def model_of(site, size):
 
 @dataclasses.dataclass(frozen=True)
 class ModelFetch:
-    """`verbena model fetch` of all files by so many fetchers at a time: octets of one in the time of
+    """`verbena model fetch` of all files by so many fetchers at a time: bytes of one in the time of
     the last."""
     size: int
     fetchers: int = 1

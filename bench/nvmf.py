@@ -9,7 +9,7 @@ from cases import KIB, MIB, Case, Peer
 from measurements import Failed, Perftest, finish, listens
 from sites import harness
 
-OCTETS = 512 * MIB
+BYTES = 512 * MIB
 SECONDS = 2
 NQN = "nqn.2026-01.io.verbena:bench"
 
@@ -43,7 +43,7 @@ def nvmf_target(site, *options):
     port = harness.free_tcp_port()
     address = f"{site.left.address}:{port}"
     target = site.start(site.left, site.build.verbena, "nvmf", "target", "--nqn", NQN, "--namespace",
-                        f"memory:{OCTETS}", "--listen", address, *options)
+                        f"memory:{BYTES}", "--listen", address, *options)
     with running(target, lambda: "listening" in target.output(), "the target listens"):
         yield address
 
@@ -88,7 +88,7 @@ class Fio:
         with getattr(self, f"_{self.over}")(site) as where:
             told = json_of(finish(site.start(
                 site.right, "fio", "--name=read", f"--rw={self.pattern}", f"--bs={self.size}",
-                f"--iodepth={self.depth}", f"--size={OCTETS}", f"--runtime={SECONDS}", "--time_based",
+                f"--iodepth={self.depth}", f"--size={BYTES}", f"--runtime={SECONDS}", "--time_based",
                 "--output-format=json", *where)))
         return told["jobs"][0]["read"]["bw_bytes"] / (1e9 if self.what == "GB/s" else 1e6)
 
@@ -96,7 +96,7 @@ class Fio:
     def _tcp(self, site):
         port = harness.free_tcp_port()
         server = site.start(site.left, "nbdkit", "-f", "-i", site.left.address, "-p", port, "memory",
-                            str(OCTETS))
+                            str(BYTES))
         with running(server, lambda: harness.sockets("tcp", port, "0A", pid=server.pid),
                      "nbdkit listens"):
             yield ("--ioengine=nbd", f"--uri=nbd://{site.left.address}:{port}")
@@ -118,7 +118,7 @@ class Fio:
         def make():
             file = site.new_folder() / "file"
             with open(file, "wb") as written:
-                for _ in range(OCTETS // MIB):
+                for _ in range(BYTES // MIB):
                     written.write(bytes(MIB))
             file.chmod(0o666)  # fio opens it for writing too
             return CachedFile(file)

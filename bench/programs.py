@@ -64,7 +64,7 @@ class Ceph:
 class Gloo:
     """AllReduce of two ranks by gloo's chunked ring: us for each, the median."""
     transport: str  # ibverbs or tcp
-    size: int       # octets of the vector
+    size: int       # bytes of the vector
     rounds: int
 
     def run(self, site):

@@ -8,7 +8,7 @@ The instances are two processes, each with an agent and a paged cache of its own
 instance in the layout of vLLM, the decode instance in that of SGLang. The decode instance allocates
 blocks, and sends a notification with their numbers. The answer is the notification of the transfer:
 it comes when all layers are there. "Attention" is a hash here, so the decode instance can check each
-octet of the cache.
+byte of the cache.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ import numpy
 
 from verbena_transfer import DONE, Agent, KVCache, KVLayout
 
-LAYERS, BLOCKS, BLOCK_OCTETS = 8, 64, 16384
+LAYERS, BLOCKS, BLOCK_BYTES = 8, 64, 16384
 BLOCK_TOKENS = 16
 
 
@@ -39,7 +39,7 @@ def prefix_hashes(tokens):
 def computed(layer, half, prefix_hash):
     """K (half 0) or V (half 1) of a block, as a model would compute it."""
     seed = [layer, half, prefix_hash]
-    return numpy.random.default_rng(seed).integers(0, 256, BLOCK_OCTETS, numpy.uint8)
+    return numpy.random.default_rng(seed).integers(0, 256, BLOCK_BYTES, numpy.uint8)
 
 
 def is_released(transfer):
@@ -51,8 +51,8 @@ def is_released(transfer):
 
 def prefill(address, requests):
     with Agent("prefill") as agent:
-        memory = numpy.zeros((LAYERS, 2, BLOCKS, BLOCK_OCTETS), numpy.uint8)
-        cache = KVCache(agent, KVLayout("layers", LAYERS, BLOCKS, BLOCK_OCTETS), memory)
+        memory = numpy.zeros((LAYERS, 2, BLOCKS, BLOCK_BYTES), numpy.uint8)
+        cache = KVCache(agent, KVLayout("layers", LAYERS, BLOCKS, BLOCK_BYTES), memory)
         decode = agent.fetch_metadata(address)
         agent.notify(decode, agent.metadata())
         moving = []
@@ -81,8 +81,8 @@ def prefill(address, requests):
 
 def decode(requests, tell_address):
     with Agent("decode") as agent:
-        memory = numpy.zeros((2, LAYERS, BLOCKS, BLOCK_OCTETS), numpy.uint8)
-        cache = KVCache(agent, KVLayout("split", LAYERS, BLOCKS, BLOCK_OCTETS), memory)
+        memory = numpy.zeros((2, LAYERS, BLOCKS, BLOCK_BYTES), numpy.uint8)
+        cache = KVCache(agent, KVLayout("split", LAYERS, BLOCKS, BLOCK_BYTES), memory)
         tell_address.send(agent.address)
         peer = agent.load_metadata(agent.next_notification()[1])
         reused = 0

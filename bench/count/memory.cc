@@ -1,8 +1,8 @@
 // The memory that one more connected RC QP takes while it is idle: what its creation and its
 // connection leave allocated, averaged over many. No time is measured.
 //
-// usage: count_memory [DEPTH [LIMIT]]     WQEs in each of its queues (1); octets (no limit)
-// prints: the octets of one QP. The exit status is 1 if they are more than LIMIT.
+// usage: count_memory [DEPTH [LIMIT]]     WQEs in each of its queues (1); bytes (no limit)
+// prints: the bytes of one QP. The exit status is 1 if they are more than LIMIT.
 #include <cstdio>
 
 #include "bench/limits/process.h"
@@ -13,11 +13,11 @@ namespace {
 
 constexpr verbena::u32 kCount = 1000;
 
-std::uint64_t octets_of_one(verbena::u32 depth) {
+std::uint64_t bytes_of_one(verbena::u32 depth) {
   bench::DevicePair pair;
-  const std::uint64_t before = bench::octets_in_use();
+  const std::uint64_t before = bench::bytes_in_use();
   for (verbena::u32 i = 0; i < kCount; ++i) pair.connect(depth);
-  return (bench::octets_in_use() - before) / (2 * kCount);  // one at either end
+  return (bench::bytes_in_use() - before) / (2 * kCount);  // one at either end
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::size_t depth = argc > 1 ? limits::number(argv[1]) : 1;
-  const std::uint64_t octets = octets_of_one(static_cast<verbena::u32>(depth));
-  std::printf("%llu\n", static_cast<unsigned long long>(octets));
-  return argc > 2 && octets > limits::number(argv[2]) ? 1 : 0;
+  const std::uint64_t bytes = bytes_of_one(static_cast<verbena::u32>(depth));
+  std::printf("%llu\n", static_cast<unsigned long long>(bytes));
+  return argc > 2 && bytes > limits::number(argv[2]) ? 1 : 0;
 }

@@ -3,7 +3,7 @@
 //
 // usage: process_vm write|read SIZE SECONDS [huge] [shift N]
 // prints: GB_PER_S US_PER_CALL; `huge` backs the other process's memory with transparent huge
-// pages; with `shift` what is written lies N octets further in its page than what is read.
+// pages; with `shift` what is written lies N bytes further in its page than what is read.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>

@@ -45,7 +45,7 @@ int receive(std::size_t port, double rest_s) {
   limits::require(bind(s, reinterpret_cast<sockaddr*>(&here), sizeof here) == 0, "bind");
   limits::require(setsockopt(s, SOL_UDP, UDP_GRO, &on, sizeof on) == 0, "UDP_GRO");
   std::vector<std::uint8_t> buffer(1 << 16);
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   double first = 0, last = limits::now_s();
   for (;;) {
     const ssize_t n = recv(s, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -57,9 +57,9 @@ int receive(std::size_t port, double rest_s) {
     }
     last = limits::now_s();
     if (first == 0) first = last;
-    octets += static_cast<std::uint64_t>(n);
+    bytes += static_cast<std::uint64_t>(n);
   }
-  std::printf("%.4f\n", static_cast<double>(octets) / (last - first) * 1e-9);
+  std::printf("%.4f\n", static_cast<double>(bytes) / (last - first) * 1e-9);
   return 0;
 }
 

@@ -8,18 +8,18 @@
 
 namespace {
 
-std::atomic<std::uint64_t> count{0}, octets{0};
+std::atomic<std::uint64_t> count{0}, bytes{0};
 
 void* allocate(std::size_t size) {
   void* const at = std::malloc(size);
   if (at == nullptr) std::abort();
   count.fetch_add(1, std::memory_order_relaxed);
-  octets.fetch_add(malloc_usable_size(at), std::memory_order_relaxed);
+  bytes.fetch_add(malloc_usable_size(at), std::memory_order_relaxed);
   return at;
 }
 
 void release(void* at) {
-  octets.fetch_sub(malloc_usable_size(at), std::memory_order_relaxed);
+  bytes.fetch_sub(malloc_usable_size(at), std::memory_order_relaxed);
   std::free(at);
 }
 
@@ -28,7 +28,7 @@ void release(void* at) {
 namespace bench {
 
 std::uint64_t allocations() { return count.load(std::memory_order_relaxed); }
-std::uint64_t octets_in_use() { return octets.load(std::memory_order_relaxed); }
+std::uint64_t bytes_in_use() { return bytes.load(std::memory_order_relaxed); }
 
 }  // namespace bench
 

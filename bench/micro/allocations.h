@@ -7,6 +7,6 @@
 namespace bench {
 
 [[nodiscard]] std::uint64_t allocations();
-[[nodiscard]] std::uint64_t octets_in_use();  // with what the allocator rounds up
+[[nodiscard]] std::uint64_t bytes_in_use();  // with what the allocator rounds up
 
 }  // namespace bench

@@ -32,7 +32,7 @@ class DevicePair {
 
   Port a, b;
 
-  // The first octets of a's memory; and a request that moves them to or from b's.
+  // The first bytes of a's memory; and a request that moves them to or from b's.
   [[nodiscard]] verbena::SGE local(verbena::u32 length) const;
   [[nodiscard]] verbena::SendWR one_sided(verbena::SendOp op, const verbena::SGE& local) const;
 

@@ -5,7 +5,7 @@
 //
 // usage: many_qps answer PORT
 //        many_qps ask ADDRESS PORT QPS ACTIVE RUN SECONDS    prints: millions of WRITEs a second
-// The first ACTIVE QPs take turns: RUN WRITEs of 64 octets each time, posted one by one, of which
+// The first ACTIVE QPs take turns: RUN WRITEs of 64 bytes each time, posted one by one, of which
 // the last completes visibly. A QP whose last but one run has not completed is waited for. The
 // answerer sleeps in read() meanwhile.
 #include <rdma/rdma_cma.h>

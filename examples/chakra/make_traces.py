@@ -13,7 +13,7 @@ import sys
 COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
 ALL_REDUCE = 0
 MICRO_BATCHES = 4
-ACTIVATIONS, GRADIENTS = 16 << 20, 64 << 20  # octets
+ACTIVATIONS, GRADIENTS = 16 << 20, 64 << 20  # bytes
 
 
 def varint(value):
@@ -28,25 +28,25 @@ def number(field, value):
     return varint(field << 3) + varint(value)
 
 
-def octets(field, value):
+def length_delimited(field, value):
     return varint(field << 3 | 2) + varint(len(value)) + value
 
 
 def attribute(name, value):
-    kind = octets(29, value.encode()) if isinstance(value, str) else number(9, value)  # int64
-    return octets(10, octets(1, name.encode()) + kind)
+    kind = length_delimited(29, value.encode()) if isinstance(value, str) else number(9, value)  # int64
+    return length_delimited(10, length_delimited(1, name.encode()) + kind)
 
 
 class Trace:
     def __init__(self):
-        self.messages = [octets(1, b"0.0.4")]
+        self.messages = [length_delimited(1, b"0.0.4")]
 
     def add(self, name, kind, after=(), micros=0, **attributes):
         """Returns the node's id."""
-        node = number(1, len(self.messages)) + octets(2, name.encode()) + number(3, kind)
+        node = number(1, len(self.messages)) + length_delimited(2, name.encode()) + number(3, kind)
         node += b"".join(number(5, one) for one in after)
         node += number(7, micros) if micros else b""
-        node += octets(10, octets(1, b"is_cpu_op") + number(27, 0))
+        node += length_delimited(10, length_delimited(1, b"is_cpu_op") + number(27, 0))
         node += b"".join(attribute(key, value) for key, value in attributes.items())
         self.messages.append(node)
         return len(self.messages) - 1

@@ -101,7 +101,7 @@ int verbena_coll_size(const verbena_comm *comm);
 /* Seconds after which later operations fail. */
 int verbena_coll_set_timeout(verbena_comm *comm, double seconds);
 
-/* The algorithm of later operations that it can do, and the octets that it passes on at a time (0: its
+/* The algorithm of later operations that it can do, and the bytes that it passes on at a time (0: its
  * own choice); NULL: by size, again. All ranks must say the same. */
 int verbena_coll_set_algorithm(verbena_comm *comm, const char *algorithm, size_t chunk);
 
@@ -179,7 +179,7 @@ void verbena_coll_release(verbena_request *request);
 
 /* Why the last call of this thread failed: one line, valid until the thread's next call. */
 const char *verbena_coll_error(void);
-/* Octets of one element; 0 if there is no such type. */
+/* Bytes of one element; 0 if there is no such type. */
 size_t verbena_coll_size_of(enum verbena_coll_type type);
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ extern "C" {
 
 typedef struct verbena_kv_cache verbena_kv_cache;
 
-/* Registers the memory of the cache with the agent: layers * blocks * block_octets, twice that if K and V
+/* Registers the memory of the cache with the agent: layers * blocks * block_bytes, twice that if K and V
  * are apart. All blocks are free. */
 int verbena_kv_cache_create(verbena_kv_cache **cache, verbena_agent *agent,
 			    const struct verbena_kv_layout *layout, void *memory);

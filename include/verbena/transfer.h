@@ -55,8 +55,8 @@ struct verbena_agent_options {
 	const char *devices;   /* names with commas between them; default: all active, 4 at most */
 	const char *listen;    /* HOST:PORT for metadata and connections; default: the device's address */
 	unsigned queue_pairs;  /* for each device of a connection, 1 to 8; default 1 */
-	size_t window;         /* octets outstanding on a queue pair; default 16 MiB */
-	size_t piece;          /* octets of one request, at most; default 1 MiB */
+	size_t window;         /* bytes outstanding on a queue pair; default 16 MiB */
+	size_t piece;          /* bytes of one request, at most; default 1 MiB */
 	unsigned transfers;    /* in progress to one peer, at most; default 1024 */
 };
 
@@ -105,13 +105,13 @@ struct verbena_descriptor {
 struct verbena_transfer_options {
 	size_t size;              /* sizeof(struct verbena_transfer_options) */
 	unsigned priority;        /* 0 to 255: the higher first; equal ones share */
-	const void *notification; /* what the peer is told when all octets are there; NULL: nothing */
+	const void *notification; /* what the peer is told when all bytes are there; NULL: nothing */
 	size_t notification_size; /* VERBENA_NOTIFICATION_MAX at most */
 	unsigned staged;          /* not 0: blocks move when verbena_transfer_advance() says so */
 };
 #define VERBENA_NOTIFICATION_MAX 4096
 
-/* Prepares a transfer. The octets of the lists correspond in order; both lists have the same total. */
+/* Prepares a transfer. The bytes of the lists correspond in order; both lists have the same total. */
 int verbena_transfer_create(verbena_agent *agent, enum verbena_transfer_op op,
 			    const struct verbena_descriptor *local, size_t local_count,
 			    const struct verbena_descriptor *remote, size_t remote_count,
@@ -122,7 +122,7 @@ int verbena_transfer_post(verbena_transfer *transfer);
 /* The first `blocks` blocks of the local list of a staged transfer may move now. The transfer is done, and the
  * peer notified, when all blocks have moved. Fails if the transfer is not in progress. */
 int verbena_transfer_advance(verbena_transfer *transfer, size_t blocks);
-/* VERBENA_TRANSFER_OK: done. All octets are in place, and the peer has the notification. */
+/* VERBENA_TRANSFER_OK: done. All bytes are in place, and the peer has the notification. */
 int verbena_transfer_status(verbena_transfer *transfer);
 int verbena_transfer_wait(verbena_transfer *transfer, double timeout_s);
 /* Stops it. wait() then returns VERBENA_TRANSFER_CANCELLED, unless it was done before; from then on it
@@ -136,7 +136,7 @@ void verbena_transfer_release(verbena_transfer *transfer);
 /* A notification without a transfer. Returns when the peer has it. */
 int verbena_agent_notify(verbena_agent *agent, const char *peer, const void *notification, size_t size,
 			 double timeout_s);
-/* The next notification of any peer, or of `from` if it is not NULL: its sender's name, and its octets.
+/* The next notification of any peer, or of `from` if it is not NULL: its sender's name, and its bytes.
  * VERBENA_TRANSFER_NOT_FOUND if none came in time. An agent holds 65,536 of them; peers then wait. */
 int verbena_agent_next_notification(verbena_agent *agent, const char *from, double timeout_s,
 				    char *peer, size_t peer_size, void *notification, size_t *size);
@@ -152,7 +152,7 @@ struct verbena_kv_layout {
 	enum verbena_kv_order order;
 	uint32_t layers;
 	uint32_t blocks;       /* of the cache, in each layer */
-	uint64_t block_octets; /* of K alone, or of V */
+	uint64_t block_bytes; /* of K alone, or of V */
 };
 /* Fills `list` with the blocks of one layer of a cache at `base`: `count` of K, then `count` of V, in
  * the order of the block table. Returns the length of the list: 2 * count, or count of a latent
@@ -163,7 +163,7 @@ size_t verbena_kv_list(const struct verbena_kv_layout *layout, uint64_t base, ui
 
 struct verbena_agent_counters {
 	size_t size; /* sizeof(struct verbena_agent_counters) */
-	uint64_t octets;       /* of requests that completed */
+	uint64_t bytes;       /* of requests that completed */
 	uint64_t transfers;    /* that are done */
 	uint64_t failed;       /* that failed or were cancelled */
 	uint64_t lanes_up;     /* queue pairs that work now */

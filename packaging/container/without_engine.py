@@ -143,7 +143,7 @@ def files_of(root):
     return found
 
 
-def added_octets(before, after):
+def added_bytes(before, after):
     """What a layer holds: files that are new or were changed; each inode once."""
     return sum({about[0]: about[2] for path, about in after.items() if before.get(path) != about}.values())
 
@@ -176,7 +176,7 @@ def main():
             for word, rest in builder["steps"]:
                 stage.step(word, rest)
             others[builder["name"]] = root
-        added = added_octets(before, files_of(arguments.folder)) / 1e6
+        added = added_bytes(before, files_of(arguments.folder)) / 1e6
         print(f"runtime layer: {added:.1f} MB", flush=True)
         if added > arguments.limit:
             sys.exit(f"without_engine: the runtime layer has more than {arguments.limit:g} MB")

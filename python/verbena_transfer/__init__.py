@@ -56,12 +56,12 @@ class _TransferOptions(ctypes.Structure):
 class _Counters(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [
         (name, ctypes.c_uint64)
-        for name in ("octets", "transfers", "failed", "lanes_up", "lanes_lost")]
+        for name in ("bytes", "transfers", "failed", "lanes_up", "lanes_lost")]
 
 
 class _Layout(ctypes.Structure):
     _fields_ = [("order", ctypes.c_int), ("layers", ctypes.c_uint32), ("blocks", ctypes.c_uint32),
-                ("block_octets", ctypes.c_uint64)]
+                ("block_bytes", ctypes.c_uint64)]
 
 
 class _Place(ctypes.Structure):
@@ -143,7 +143,7 @@ def _check(status):
         raise TransferError(status, _call("agent_error").decode())
 
 
-def _octets(text):
+def _bytes(text):
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
@@ -182,8 +182,8 @@ _OPERATIONS = {"READ": _READ, "WRITE": _WRITE}
 
 
 def _options(notification, priority, staged=False):
-    octets = None if notification is None else _octets(notification)
-    return _TransferOptions(ctypes.sizeof(_TransferOptions), priority, octets, len(octets or b""),
+    buffer = None if notification is None else _bytes(notification)
+    return _TransferOptions(ctypes.sizeof(_TransferOptions), priority, buffer, len(buffer or b""),
                             staged)
 
 
@@ -196,12 +196,12 @@ class Agent:
 
     def __init__(self, name, *, devices=None, listen=None, queue_pairs=0, window=0, piece=0,
                  transfers=0):
-        options = _AgentOptions(ctypes.sizeof(_AgentOptions), devices and _octets(devices),
-                                listen and _octets(listen), queue_pairs, window, piece, transfers)
+        options = _AgentOptions(ctypes.sizeof(_AgentOptions), devices and _bytes(devices),
+                                listen and _bytes(listen), queue_pairs, window, piece, transfers)
         self._handle = ctypes.c_void_p()
         self._held = {}  # by region: the memory must live as long
         self._transfers, self._caches = set(), set()
-        _check(_call("agent_create", ctypes.byref(self._handle), _octets(name),
+        _check(_call("agent_create", ctypes.byref(self._handle), _bytes(name),
                      ctypes.byref(options)))
 
     def __enter__(self):
@@ -252,11 +252,11 @@ class Agent:
         size = ctypes.c_size_t()
         _call("agent_metadata", self._handle, None, ctypes.byref(size))
         while True:
-            octets = ctypes.create_string_buffer(size.value)
-            status = _call("agent_metadata", self._handle, octets, ctypes.byref(size))
+            buffer = ctypes.create_string_buffer(size.value)
+            status = _call("agent_metadata", self._handle, buffer, ctypes.byref(size))
             if status != _NO_ROOM:  # no region was added in between
                 _check(status)
-                return octets.raw[:size.value]
+                return buffer.raw[:size.value]
 
     def load_metadata(self, metadata):
         """Returns the other agent's name."""
@@ -266,15 +266,15 @@ class Agent:
 
     def fetch_metadata(self, address, timeout=10.0):
         name = ctypes.create_string_buffer(_MAX_NAME)
-        _check(_call("agent_fetch_metadata", self._handle, _octets(address), timeout, name,
+        _check(_call("agent_fetch_metadata", self._handle, _bytes(address), timeout, name,
                      _MAX_NAME))
         return name.value.decode()
 
     def forget(self, peer):
-        _check(_call("agent_forget", self._handle, _octets(peer)))
+        _check(_call("agent_forget", self._handle, _bytes(peer)))
 
     def connect(self, peer, timeout=10.0):
-        _check(_call("agent_connect", self._handle, _octets(peer), timeout))
+        _check(_call("agent_connect", self._handle, _bytes(peer), timeout))
 
     def transfer(self, operation, local, remote, peer, *, notification=None, priority=0,
                  staged=False):
@@ -284,7 +284,7 @@ class Agent:
         options = _options(notification, priority, staged)
         handle = ctypes.c_void_p()
         _check(_call("transfer_create", self._handle, _OPERATIONS[operation], local, len(local),
-                     remote, len(remote), _octets(peer), ctypes.byref(options),
+                     remote, len(remote), _bytes(peer), ctypes.byref(options),
                      ctypes.byref(handle)))
         return Transfer(self, handle)
 
@@ -296,20 +296,20 @@ class Agent:
         return self.transfer("WRITE", local, remote, peer, **options).post()
 
     def notify(self, peer, notification, timeout=10.0):
-        octets = _octets(notification)
-        _check(_call("agent_notify", self._handle, _octets(peer), octets, len(octets), timeout))
+        buffer = _bytes(notification)
+        _check(_call("agent_notify", self._handle, _bytes(peer), buffer, len(buffer), timeout))
 
     def next_notification(self, timeout=_FOREVER, peer=None):
-        """(peer, octets); None if none came in time."""
+        """(peer, bytes); None if none came in time."""
         name = ctypes.create_string_buffer(_MAX_NAME)
-        octets = ctypes.create_string_buffer(_MAX_NOTIFICATION)
+        buffer = ctypes.create_string_buffer(_MAX_NOTIFICATION)
         size = ctypes.c_size_t(_MAX_NOTIFICATION)
-        status = _call("agent_next_notification", self._handle, peer and _octets(peer), timeout,
-                       name, _MAX_NAME, octets, ctypes.byref(size))
+        status = _call("agent_next_notification", self._handle, peer and _bytes(peer), timeout,
+                       name, _MAX_NAME, buffer, ctypes.byref(size))
         if status == _NOT_FOUND:
             return None
         _check(status)
-        return name.value.decode(), octets.raw[:size.value]
+        return name.value.decode(), buffer.raw[:size.value]
 
     def counters(self):
         counters = _Counters(ctypes.sizeof(_Counters))
@@ -369,8 +369,8 @@ class KVLayout:
 
     _ORDERS = {"layers": 0, "pairs": 1, "split": 2, "latent": 3}
 
-    def __init__(self, order, layers, blocks, block_octets):
-        self._layout = _Layout(self._ORDERS[order], layers, blocks, block_octets)
+    def __init__(self, order, layers, blocks, block_bytes):
+        self._layout = _Layout(self._ORDERS[order], layers, blocks, block_bytes)
 
     def blocks(self, base, layer, table):
         """The descriptor list of one layer's blocks in a cache at the address `base`."""
@@ -409,7 +409,7 @@ class KVCache:
         address, length, _ = _memory_of(memory)
         shape = layout._layout
         halves = 1 if shape.order == KVLayout._ORDERS["latent"] else 2
-        if length < shape.layers * shape.blocks * halves * shape.block_octets:
+        if length < shape.layers * shape.blocks * halves * shape.block_bytes:
             raise ValueError("the memory is smaller than the cache")
         self._handle, self._agent, self._memory = ctypes.c_void_p(), agent, memory
         _check(_call("kv_cache_create", ctypes.byref(self._handle), agent._handle,
@@ -425,7 +425,7 @@ class KVCache:
 
     @property
     def place(self):
-        """Octets that tell a peer's transfer() where this cache is."""
+        """Bytes that tell a peer's transfer() where this cache is."""
         place = _Place()
         _check(_call("kv_cache_place", self._handle, ctypes.byref(place)))
         return bytes(place)
@@ -455,7 +455,7 @@ class KVCache:
         options = _options(notification, priority)
         handle = ctypes.c_void_p()
         _check(_call("kv_transfer_create", self._handle, _OPERATIONS[operation], _numbers(blocks),
-                     len(blocks), ctypes.byref(there), _numbers(peer_blocks), _octets(peer),
+                     len(blocks), ctypes.byref(there), _numbers(peer_blocks), _bytes(peer),
                      ctypes.byref(options), ctypes.byref(handle)))
         return Transfer(self._agent, handle)
 

@@ -244,7 +244,7 @@ Expected<std::vector<transfer::Block>> Agent::local_blocks(std::span<const verbe
     if (region == regions_.end())
       return failure(VERBENA_TRANSFER_INVALID,
                      "a local block of " + std::to_string(block.length) +
-                         " octets is not in a registered region" +
+                         " bytes is not in a registered region" +
                          (must_be_writable ? " that a READ may write" : ""));
     const auto [index, is_new] =
         indexes.try_emplace(region->first, static_cast<u32>(state.local_keys.size()));
@@ -371,7 +371,7 @@ Counters Agent::count() {
   const Lock lock(lock_);
   Counters counters = counted_;
   for (const auto& [id, link] : links_) {
-    counters.octets += link->octets();
+    counters.bytes += link->bytes();
     counters.lanes_up += link->lanes_up();
     counters.lanes_lost += link->lanes_lost();
   }
@@ -421,7 +421,7 @@ void Agent::bury_dead_links() {
       ++link;
       continue;
     }
-    counted_.octets += each.octets();
+    counted_.bytes += each.bytes();
     counted_.lanes_lost += each.lanes_lost();
     if (obituaries_.size() >= 64) obituaries_.erase(obituaries_.begin());
     obituaries_[link->first] = each.why_dead();

@@ -33,7 +33,7 @@ struct Descriptors {
 };
 
 struct Counters {
-  u64 octets = 0, transfers = 0, failed = 0, lanes_up = 0, lanes_lost = 0;
+  u64 bytes = 0, transfers = 0, failed = 0, lanes_up = 0, lanes_lost = 0;
 };
 
 class Agent {

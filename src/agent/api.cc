@@ -24,7 +24,7 @@ int copy_text(const std::string& text, char* to, size_t size, const char* what) 
   if (to == nullptr || size == 0) return told(VERBENA_TRANSFER_OK, "");
   if (text.size() >= size)
     return told(VERBENA_TRANSFER_NO_ROOM,
-                std::string(what) + " has " + std::to_string(text.size() + 1) + " octets");
+                std::string(what) + " has " + std::to_string(text.size() + 1) + " bytes");
   std::memcpy(to, text.c_str(), text.size() + 1);
   return told(VERBENA_TRANSFER_OK, "");
 }
@@ -49,8 +49,8 @@ Expected<AgentOptions> read_options(const verbena_agent_options& given) {
   if (given.transfers > kMaxTransfers)
     return failure(VERBENA_TRANSFER_INVALID, "transfers: at most 1,048,576");
   if (given.queue_pairs != 0) options.link.queue_pairs = static_cast<u8>(given.queue_pairs);
-  if (given.window != 0) options.link.flow.window_octets = given.window;
-  if (given.piece != 0) options.link.flow.piece_octets = static_cast<u32>(given.piece);
+  if (given.window != 0) options.link.flow.window_bytes = given.window;
+  if (given.piece != 0) options.link.flow.piece_bytes = static_cast<u32>(given.piece);
   if (given.transfers != 0) options.link.flow.transfers = given.transfers;
   return options;
 }
@@ -116,7 +116,7 @@ int verbena_agent_metadata(verbena_agent* agent, void* buffer, size_t* size) {
   *size = metadata.size();
   if (buffer == nullptr || room < metadata.size())
     return told(VERBENA_TRANSFER_NO_ROOM,
-                "the metadata has " + std::to_string(metadata.size()) + " octets");
+                "the metadata has " + std::to_string(metadata.size()) + " bytes");
   std::memcpy(buffer, metadata.data(), metadata.size());
   return told(VERBENA_TRANSFER_OK, "");
 }
@@ -161,7 +161,7 @@ int verbena_transfer_create(verbena_agent* agent, verbena_transfer_op op,
   const verbena_transfer_options wanted = copy_of(options);
   if (wanted.priority > 255) return invalid("priority: 0 to 255");
   if (wanted.notification_size > VERBENA_NOTIFICATION_MAX)
-    return invalid("a notification has 4096 octets at most");
+    return invalid("a notification has 4096 bytes at most");
   auto state = std::make_shared<TransferState>();
   state->operation = op == VERBENA_READ ? verbena::transfer::Operation::kRead
                                         : verbena::transfer::Operation::kWrite;
@@ -250,7 +250,7 @@ int verbena_agent_next_notification(verbena_agent* agent, const char* from, doub
   *size = found->text.size();
   if (found->text.size() > room)
     return told(VERBENA_TRANSFER_NO_ROOM,
-                "the notification has " + std::to_string(found->text.size()) + " octets");
+                "the notification has " + std::to_string(found->text.size()) + " bytes");
   if (!found->text.empty()) std::memcpy(notification, found->text.data(), found->text.size());
   return copy_text(found->peer, peer, peer_size, "the peer's name");
 }
@@ -268,7 +268,7 @@ size_t verbena_kv_list(const verbena_kv_layout* layout, uint64_t base, uint64_t 
   for (size_t i = 0; list != nullptr && i < length; ++i)
     list[i] = {.address = base + of.offset_of(layer, static_cast<verbena::u32>(i / count),
                                               blocks[i % count]),
-               .length = of.block_octets,
+               .length = of.block_bytes,
                .region = region};
   return length;
 }
@@ -279,7 +279,7 @@ int verbena_agent_count(verbena_agent* agent, verbena_agent_counters* counters) 
   const Counters now = agent->agent->count();
   verbena_agent_counters told_counters{};
   told_counters.size = counters->size;
-  told_counters.octets = now.octets;
+  told_counters.bytes = now.bytes;
   told_counters.transfers = now.transfers;
   told_counters.failed = now.failed;
   told_counters.lanes_up = now.lanes_up;

@@ -10,7 +10,7 @@
 namespace verbena::agent {
 namespace {
 
-constexpr std::size_t kHeadOctets = 5;  // length of what follows, type
+constexpr std::size_t kHeadBytes = 5;  // length of what follows, type
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void Channel::flush() {
 
 void Channel::receive() {
   std::array<char, 16384> part;
-  while (!is_ended_ && received_.size() < kMaxOctets + kHeadOctets) {
+  while (!is_ended_ && received_.size() < kMaxBytes + kHeadBytes) {
     const ssize_t got = recv(descriptor(), part.data(), part.size(), 0);
     if (got > 0) {
       received_.append(part.data(), static_cast<std::size_t>(got));
@@ -54,13 +54,13 @@ std::optional<Message> Channel::poll() {
   transfer::FieldReader reader(received_);
   const u32 length = reader.get<u32>();
   const u8 type = reader.get<u8>();
-  if (reader.is_good() && length > kMaxOctets) is_ended_ = true;
-  if (!reader.is_good() || length > kMaxOctets || received_.size() < kHeadOctets + length) {
+  if (reader.is_good() && length > kMaxBytes) is_ended_ = true;
+  if (!reader.is_good() || length > kMaxBytes || received_.size() < kHeadBytes + length) {
     if (is_ended_) close();
     return std::nullopt;
   }
-  Message message{static_cast<Message::Type>(type), received_.substr(kHeadOctets, length)};
-  received_.erase(0, kHeadOctets + length);
+  Message message{static_cast<Message::Type>(type), received_.substr(kHeadBytes, length)};
+  received_.erase(0, kHeadBytes + length);
   return message;
 }
 

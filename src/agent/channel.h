@@ -29,7 +29,7 @@ struct Message {
 
 class Channel {
  public:
-  static constexpr u32 kMaxOctets = u32{4} << 20;    // of one message
+  static constexpr u32 kMaxBytes = u32{4} << 20;     // of one message
   static constexpr u32 kMaxWaiting = u32{16} << 20;  // that the peer has not read
 
   explicit Channel(coll::Descriptor socket) : socket_(std::move(socket)) {}

@@ -19,7 +19,7 @@ bool is_list(const void* list, size_t count) { return list != nullptr || count =
 // Why no transfer can be between these; "": it can.
 const char* mismatch(const transfer::KVLayout& here, const transfer::KVLayout& there) {
   if (here.layers != there.layers) return "the caches differ in their number of layers";
-  if (here.block_octets != there.block_octets) return "the caches differ in the size of a block";
+  if (here.block_bytes != there.block_bytes) return "the caches differ in the size of a block";
   if (here.halves() != there.halves()) return "one of the caches has K and V in one";
   return "";
 }

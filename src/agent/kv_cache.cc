@@ -6,21 +6,21 @@
 namespace verbena::agent {
 namespace {
 
-constexpr u64 kMaxCacheBlocks = u64{1} << 26;  // of the pool, which takes some 100 octets for each
+constexpr u64 kMaxCacheBlocks = u64{1} << 26;  // of the pool, which takes some 100 bytes for each
 
 }  // namespace
 
 Expected<transfer::KVLayout> kv_layout_of(const verbena_kv_layout& layout) {
   const bool is_possible = layout.order <= VERBENA_KV_LATENT && layout.layers > 0 &&
                            layout.blocks > 0 && layout.blocks <= kMaxCacheBlocks &&
-                           layout.block_octets > 0 &&
-                           layout.block_octets <= std::numeric_limits<u64>::max() / 2 /
-                                                      (u64{layout.layers} * layout.blocks);
+                           layout.block_bytes > 0 &&
+                           layout.block_bytes <= std::numeric_limits<u64>::max() / 2 /
+                                                     (u64{layout.layers} * layout.blocks);
   if (!is_possible) return failure(VERBENA_TRANSFER_INVALID, "there is no such layout");
   return transfer::KVLayout{.order = static_cast<transfer::KVLayout::Order>(layout.order),
                             .layers = layout.layers,
                             .blocks = layout.blocks,
-                            .block_octets = layout.block_octets};
+                            .block_bytes = layout.block_bytes};
 }
 
 Expected<std::shared_ptr<KVCache>> KVCache::make(Agent& agent, const verbena_kv_layout& layout,
@@ -28,7 +28,7 @@ Expected<std::shared_ptr<KVCache>> KVCache::make(Agent& agent, const verbena_kv_
   constexpr unsigned kAll = VERBENA_REMOTE_READ | VERBENA_REMOTE_WRITE | VERBENA_LOCAL_WRITE;
   const auto checked = kv_layout_of(layout);
   if (!checked) return tl::unexpected(checked.error());
-  const auto region = agent.add_region(memory, checked->octets(), kAll);
+  const auto region = agent.add_region(memory, checked->bytes(), kAll);
   if (!region) return tl::unexpected(region.error());
   std::shared_ptr<KVCache> cache(new KVCache(agent, *checked));
   cache->place_ = {.layout = layout, .base = reinterpret_cast<u64>(memory), .region = *region};
@@ -107,7 +107,7 @@ std::vector<verbena_descriptor> kv_descriptors(const verbena_kv_place& place,
     for (u32 half = 0; half < layout.halves(); ++half)
       for (const u32 block : blocks)
         list.push_back({.address = place.base + layout.offset_of(layer, half, block),
-                        .length = layout.block_octets,
+                        .length = layout.block_bytes,
                         .region = place.region});
   return list;
 }

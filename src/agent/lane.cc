@@ -110,10 +110,10 @@ void Lane::break_off() {
   state_ = State::kDraining;
 }
 
-ibv_send_wr& Lane::append(u64 sequence, u64 address, u32 octets, u32 lkey) {
+ibv_send_wr& Lane::append(u64 sequence, u64 address, u32 bytes, u32 lkey) {
   CHECK(batch_.size() < elements_.size());
   ibv_sge& element = elements_[batch_.size()];
-  element = {.addr = address, .length = octets, .lkey = lkey};
+  element = {.addr = address, .length = bytes, .lkey = lkey};
   ibv_send_wr& work = batch_.emplace_back();
   WorkId id = id_;
   id.number = sequence;
@@ -141,8 +141,8 @@ void Lane::add(const transfer::Request& request, u32 lkey, u32 rkey) {
   work.wr.rdma.rkey = rkey;
 }
 
-void Lane::add_message(u64 sequence, u64 slot, u32 octets) {
-  append(sequence, reinterpret_cast<u64>(slots_.send(slot)), octets, slots_.lkey).opcode =
+void Lane::add_message(u64 sequence, u64 slot, u32 bytes) {
+  append(sequence, reinterpret_cast<u64>(slots_.send(slot)), bytes, slots_.lkey).opcode =
       IBV_WR_SEND;
 }
 
@@ -164,7 +164,7 @@ void Lane::on_completion(const WorkId& work) { --(work.is_receive ? receives_ : 
 
 void Lane::post_receive(u64 slot) {
   ibv_sge sge{.addr = reinterpret_cast<u64>(slots_.receive(slot)),
-              .length = LaneSlots::kOctets,
+              .length = LaneSlots::kBytes,
               .lkey = slots_.lkey};
   ibv_recv_wr request{};
   WorkId id = id_;

@@ -7,7 +7,7 @@
 // On an iWARP device kConnecting lies between kOffered and kConnected: one side dials, the other
 // accepts. There a WRITE or SEND completes when TCP has it, so only READs complete requests: the
 // response to a READ follows the placement of all that was sent before. RFC 5040, 5.5. A batch that
-// does not end with a READ gets one of no octets.
+// does not end with a READ gets one of no bytes.
 //
 // An offer says that the queue pair of the generation before exists no longer. So when both offers
 // are there, no packet of it can change memory, and its requests may be repeated elsewhere.
@@ -51,12 +51,12 @@ struct WorkId {
 struct LaneSlots {
   static constexpr u32 kReceives = 32;
   static constexpr u32 kSends = 2 * kReceives;
-  static constexpr u32 kOctets = 4096 + 64;
-  static constexpr u64 kTotalOctets = u64{kReceives + kSends} * kOctets;
+  static constexpr u32 kBytes = 4096 + 64;
+  static constexpr u64 kTotalBytes = u64{kReceives + kSends} * kBytes;
   u8* base = nullptr;
   u32 lkey = 0;
-  [[nodiscard]] u8* receive(u64 slot) const { return base + slot * kOctets; }
-  [[nodiscard]] u8* send(u64 slot) const { return base + (kReceives + slot) * kOctets; }
+  [[nodiscard]] u8* receive(u64 slot) const { return base + slot * kBytes; }
+  [[nodiscard]] u8* send(u64 slot) const { return base + (kReceives + slot) * kBytes; }
 };
 
 // The contents of an offer: what the other side needs to connect.
@@ -110,7 +110,7 @@ class Lane {
 
   // A request of a READ or WRITE joins the batch; flush() posts it. Keys are those of the rails.
   void add(const transfer::Request& request, u32 lkey, u32 rkey);
-  void add_message(u64 sequence, u64 slot, u32 octets);
+  void add_message(u64 sequence, u64 slot, u32 bytes);
   [[nodiscard]] bool flush();
   [[nodiscard]] bool has_batch() const { return !batch_.empty(); }
 
@@ -125,7 +125,7 @@ class Lane {
 
  private:
   void destroy();
-  ibv_send_wr& append(u64 sequence, u64 address, u32 octets, u32 lkey);
+  ibv_send_wr& append(u64 sequence, u64 address, u32 bytes, u32 lkey);
   void confirm_batch();
   [[nodiscard]] Expected<void> connect_qp(const coll::QPAddress& remote, const std::string& who);
   [[nodiscard]] Expected<void> dial(const LaneAddress& remote, const std::string& who);

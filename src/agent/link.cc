@@ -20,13 +20,13 @@ constexpr i64 kFirstBackoff = coll::kSecond, kMostBackoff = 8 * coll::kSecond;
 constexpr u32 kCreditStep = 8;
 constexpr std::size_t kMaxEarlyNotices = 65536;
 
-// Before the octets of a notification.
+// Before the bytes of a notification.
 struct NoticeHead {
   u64 number = 0;  // by which a repeated one is known
-  u32 octets = 0;
+  u32 bytes = 0;
   u32 reserved = 0;
 };
-static_assert(sizeof(NoticeHead) + VERBENA_NOTIFICATION_MAX <= LaneSlots::kOctets);
+static_assert(sizeof(NoticeHead) + VERBENA_NOTIFICATION_MAX <= LaneSlots::kBytes);
 
 // The connections that one request may break, if it was outstanding alone on an iWARP device.
 constexpr u32 kMostBreaks = 2;
@@ -151,13 +151,13 @@ LaneStreams Link::streams_of(u32 lane) const {
 void Link::make_lanes() {
   const u32 rails = std::max(self_.rails, peer_.rails);
   const u32 count = rails * std::min(self_.queue_pairs, peer_.queue_pairs);
-  slots_.resize(count * LaneSlots::kTotalOctets);
+  slots_.resize(count * LaneSlots::kTotalBytes);
   auto region = Region::make(rails_, 1, slots_.data(), slots_.size(), VERBENA_LOCAL_WRITE);
   if (!region) return die(region.error().text);
   slots_region_ = std::move(*region);
   lanes_.resize(count);
   for (u32 lane = 0; lane < count && why_dead_.empty(); ++lane) {
-    const LaneSlots slots{.base = slots_.data() + lane * LaneSlots::kTotalOctets,
+    const LaneSlots slots{.base = slots_.data() + lane * LaneSlots::kTotalBytes,
                           .lkey = slots_region_->lkeys()[lane % rails_.size()]};
     lanes_[lane].lane =
         std::make_unique<Lane>(rail_of(lane), WorkId{.link = id_, .lane = lane}, slots,
@@ -188,7 +188,7 @@ Expected<void> Link::start(const std::shared_ptr<TransferState>& state) {
                                     .copies = state->copies,
                                     .priority = state->priority,
                                     .notifies = state->notifies,
-                                    .ready_octets = state->is_staged ? 0 : ~u64{0}});
+                                    .ready_bytes = state->is_staged ? 0 : ~u64{0}});
   if (!started) {
     notice_of_.erase(id);
     return failure(VERBENA_TRANSFER_NO_ROOM, "agent " + peer() + ": " + started.error());
@@ -202,8 +202,8 @@ Expected<void> Link::start(const std::shared_ptr<TransferState>& state) {
   return {};
 }
 
-void Link::advance(const TransferState& state, u64 ready_octets) {
-  flow_.advance(state.id, ready_octets);
+void Link::advance(const TransferState& state, u64 ready_bytes) {
+  flow_.advance(state.id, ready_bytes);
 }
 
 void Link::cancel(const TransferState& state) { flow_.cancel(state.id); }
@@ -280,8 +280,8 @@ void Link::break_lane(u32 lane) {
   flow_.pause_lane(lane);
   repair.lane->break_off();
   repair.drain_deadline = coll::now_ns() + kDrainTime;
-  repair.failures = flow_.retired_octets() > repair.octets_at_failure ? 1 : repair.failures + 1;
-  repair.octets_at_failure = flow_.retired_octets();
+  repair.failures = flow_.retired_bytes() > repair.bytes_at_failure ? 1 : repair.failures + 1;
+  repair.bytes_at_failure = flow_.retired_bytes();
 }
 
 // An iWARP device tells of a refused WRITE by the end of the connection alone. A replaced lane
@@ -387,18 +387,18 @@ void Link::on_completion(const WorkId& work, const ibv_wc& completion) {
   }
 }
 
-void Link::receive(u32 lane, u64 slot, u32 octets) {
+void Link::receive(u32 lane, u64 slot, u32 bytes) {
   const u8* const at = lanes_[lane].lane->slots().receive(slot);
   NoticeHead head;
   std::memcpy(&head, at, sizeof head);
-  const bool is_possible = octets >= sizeof head && head.octets == octets - sizeof head &&
+  const bool is_possible = bytes >= sizeof head && head.bytes == bytes - sizeof head &&
                            early_notices_.size() < kMaxEarlyNotices;
   if (!is_possible) return die("agent " + peer() + " sent a malformed notification");
   const bool is_new =
       head.number >= first_missing_notice_ && early_notices_.insert(head.number).second;
   if (is_new)
     received_.push_back(
-        {peer(), std::string(reinterpret_cast<const char*>(at) + sizeof head, head.octets)});
+        {peer(), std::string(reinterpret_cast<const char*>(at) + sizeof head, head.bytes)});
   while (early_notices_.erase(first_missing_notice_) != 0) ++first_missing_notice_;
   if (holds_receives_)
     lanes_[lane].held_receives.push_back(slot);
@@ -439,7 +439,7 @@ void Link::post(const transfer::Request& request) {
   repair.reserved_slots.pop_front();
   repair.slot_of[request.sequence] = slot;
   const NoticeHead head{.number = notice_of_.at(request.transfer),
-                        .octets = static_cast<u32>(state.notification.size())};
+                        .bytes = static_cast<u32>(state.notification.size())};
   u8* const at = repair.lane->slots().send(slot);
   std::memcpy(at, &head, sizeof head);
   std::memcpy(at + sizeof head, state.notification.data(), state.notification.size());

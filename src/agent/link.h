@@ -63,10 +63,10 @@ class Link {
   [[nodiscard]] const std::string& why_dead() const { return why_dead_; }
   [[nodiscard]] Channel& channel() { return channel_; }
   [[nodiscard]] i64 opened_at() const { return opened_at_; }
-  [[nodiscard]] u64 octets() const { return flow_.retired_octets(); }
+  [[nodiscard]] u64 bytes() const { return flow_.retired_bytes(); }
 
   [[nodiscard]] Expected<void> start(const std::shared_ptr<TransferState>& state);
-  void advance(const TransferState& state, u64 ready_octets);
+  void advance(const TransferState& state, u64 ready_bytes);
   void cancel(const TransferState& state);
 
   void on_message(const Message& message);
@@ -95,7 +95,7 @@ class Link {
     i64 drain_deadline = 0;
     i64 up_at = 0;
     u32 failures = 0;  // one after another
-    u64 octets_at_failure = 0;
+    u64 bytes_at_failure = 0;
     std::vector<u64> free_slots{};
     std::map<u64, u64> slot_of{};  // by sequence, of outstanding notifications
     u32 credits = 0;               // of the peer, not yet given to the flow
@@ -117,7 +117,7 @@ class Link {
   bool repair(u32 lane, i64 now);
   void try_to_connect(u32 lane);
   void grant(u32 lane);
-  void receive(u32 lane, u64 slot, u32 octets);
+  void receive(u32 lane, u64 slot, u32 bytes);
   void give_back(u32 lane, u64 slot);
   void post(const transfer::Request& request);
   [[nodiscard]] bool settle();

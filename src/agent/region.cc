@@ -32,7 +32,7 @@ Expected<std::unique_ptr<Region>> Region::make(Rails rails, u64 id, void* addres
     ibv_mr* const mr = ibv_reg_mr(rails[i]->pd(), address, length, access_of(rights));
     if (mr == nullptr)
       return failure(VERBENA_TRANSFER_SYSTEM, "cannot register " + std::to_string(length) +
-                                                  " octets: " + std::strerror(errno));
+                                                  " bytes: " + std::strerror(errno));
     region->regions_[i] = mr;
     region->lkeys_[i] = mr->lkey;
     region->published_.rkeys[i] = mr->rkey;

@@ -23,7 +23,7 @@ struct TransferState {
   u8 priority = 0;
   bool notifies = false;
   bool is_staged = false;
-  std::vector<u64> local_ends{};  // of a staged one: octets up to the end of each local block
+  std::vector<u64> local_ends{};  // of a staged one: bytes up to the end of each local block
   std::string notification{};
 
   // Since it was posted.

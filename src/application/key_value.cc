@@ -5,10 +5,10 @@
 namespace verbena::application {
 namespace {
 
-constexpr u32 kPrivateOctets = 16;
+constexpr u32 kPrivateBytes = 16;
 
-Region bytes_of(Node& node, u64 octets, Access access) {
-  const Result<Region> region = node.allocate(octets, Content::kBytes, access);
+Region bytes_of(Node& node, u64 bytes, Access access) {
+  const Result<Region> region = node.allocate(bytes, Content::kBytes, access);
   CHECK(region.has_value());
   return *region;
 }
@@ -28,8 +28,8 @@ void KeyValueServer::on_ready() {
     if (event.kind == Event::Kind::kReceived) take_put(event);
     if (event.kind != Event::Kind::kConnectRequest) continue;
     node_.post_receive(event.connection, 0, {inbox_.address, sizeof(KeyValueEntry), inbox_.l_key});
-    std::array<u8, kPrivateOctets> told{};
-    Writer<kPrivateOctets> out(told);
+    std::array<u8, kPrivateBytes> told{};
+    Writer<kPrivateBytes> out(told);
     out.put64<0>(table_.address);
     out.put32<8>(table_.r_key);
     out.put32<12>(places_);
@@ -85,8 +85,8 @@ void KeyValueClient::on_ready() {
   for (Event event; node_.poll(event);) {
     switch (event.kind) {
       case Event::Kind::kConnected: {
-        if (event.private_data.size() < kPrivateOctets) return close();
-        const Reader<kPrivateOctets> told(event.private_data.first<kPrivateOctets>());
+        if (event.private_data.size() < kPrivateBytes) return close();
+        const Reader<kPrivateBytes> told(event.private_data.first<kPrivateBytes>());
         table_ = told.get64<0>();
         r_key_ = told.get32<8>();
         places_ = told.get32<12>();

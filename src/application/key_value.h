@@ -2,8 +2,8 @@
 // answers by a SEND, a GET is one RDMA READ of the table, in which the server's processor has no
 // part. Each key has one place in the table. A GET returns nullopt where another key, or none, is.
 //
-// The server's accept() tells the table's address and R_Key in its private data: 8 and 4 octets,
-// big endian, and 4 octets with the number of places.
+// The server's accept() tells the table's address and R_Key in its private data: 8 and 4 bytes,
+// big endian, and 4 bytes with the number of places.
 #pragma once
 
 #include <array>
@@ -18,15 +18,15 @@
 namespace verbena::application {
 
 struct KeyValueEntry {
-  static constexpr std::size_t kKeyOctets = 32, kValueOctets = 96;
+  static constexpr std::size_t kKeyBytes = 32, kValueBytes = 96;
 
-  std::array<char, kKeyOctets> key{};  // zeros fill both
-  std::array<char, kValueOctets> value{};
+  std::array<char, kKeyBytes> key{};  // zeros fill both
+  std::array<char, kValueBytes> value{};
 
   void set(std::string_view new_key, std::string_view new_value) {
     *this = {};
-    new_key.copy(key.data(), kKeyOctets - 1);
-    new_value.copy(value.data(), kValueOctets - 1);
+    new_key.copy(key.data(), kKeyBytes - 1);
+    new_value.copy(value.data(), kValueBytes - 1);
   }
   [[nodiscard]] bool has(std::string_view wanted) const { return wanted == key.data(); }
 };

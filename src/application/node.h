@@ -30,7 +30,7 @@ enum class Content : u8 { kBytes, kCounted };
 
 struct Region {
   u64 address = 0;  // of `bytes`, or a number that stands for counted memory
-  u64 octets = 0;
+  u64 length = 0;
   u32 l_key = 0, r_key = 0;
   std::span<u8> bytes{};  // empty: counted
 };
@@ -44,7 +44,7 @@ struct QueueDepths {
 // A part of a registered region.
 struct Slice {
   u64 address = 0;
-  u32 octets = 0;
+  u32 bytes = 0;
   u32 l_key = 0;
 };
 
@@ -70,13 +70,13 @@ struct Event {
     kRefused,         // `private_data` of the peer's reject(), if it was one
     kClosed,          // by either side, or by a failure
     kDone,            // `id`: a work request has succeeded
-    kReceived,        // `id`: this receive has a message of `octets`
+    kReceived,        // `id`: this receive has a message of `bytes`
     kAlarm,
   };
   Kind kind = Kind::kAlarm;
   ConnectionId connection = 0;
   u32 id = 0;
-  u32 octets = 0;
+  u32 bytes = 0;
   std::optional<u32> invalidated{};    // kReceived: our R_Key that the message has invalidated
   std::span<const u8> private_data{};  // until the next call of poll()
   Address peer{};                      // kConnectRequest
@@ -96,7 +96,7 @@ class Node {
 
   // `bytes` stay valid until deregister().
   [[nodiscard]] virtual Result<Region> register_bytes(std::span<u8> bytes, Access access) = 0;
-  [[nodiscard]] virtual Result<Region> allocate(u64 octets, Content content, Access access) = 0;
+  [[nodiscard]] virtual Result<Region> allocate(u64 bytes, Content content, Access access) = 0;
   virtual void deregister(const Region& region) = 0;
 
   // Turns requests for that port into kConnectRequest. Their queues have these depths.

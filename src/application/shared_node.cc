@@ -16,8 +16,8 @@ class SharedNode::View final : public Node {
   [[nodiscard]] Result<Region> register_bytes(std::span<u8> bytes, Access access) override {
     return all_.node_.register_bytes(bytes, access);
   }
-  [[nodiscard]] Result<Region> allocate(u64 octets, Content content, Access access) override {
-    return all_.node_.allocate(octets, content, access);
+  [[nodiscard]] Result<Region> allocate(u64 bytes, Content content, Access access) override {
+    return all_.node_.allocate(bytes, content, access);
   }
   void deregister(const Region& region) override { all_.node_.deregister(region); }
   [[nodiscard]] Status listen(const Address& at, const QueueDepths& depths) override {

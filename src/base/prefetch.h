@@ -6,14 +6,14 @@
 
 namespace verbena {
 
-[[gnu::always_inline]] inline void prefetch_octets(const void* from, std::size_t octets) {
+[[gnu::always_inline]] inline void prefetch_bytes(const void* from, std::size_t bytes) {
   const char* const first = static_cast<const char*>(from);
-  for (std::size_t i = 0; i < octets; i += 64) __builtin_prefetch(first + i);
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(first + i);
 }
 
 template <typename T>
 [[gnu::always_inline]] inline void prefetch_object(const T& object) {
-  prefetch_octets(&object, sizeof(T));
+  prefetch_bytes(&object, sizeof(T));
 }
 
 }  // namespace verbena

@@ -11,17 +11,17 @@ namespace verbena {
 class Rate {
  public:
   // time_of() accepts at most so many bytes: a packet, or a burst of packets.
-  static constexpr u64 kMaxOctets = 2'000'000;
+  static constexpr u64 kMaxBytes = 2'000'000;
 
   constexpr Rate() = default;
   static constexpr Rate from_bps(u64 v) { return Rate(v); }
   static constexpr Rate unlimited() { return Rate(std::numeric_limits<u64>::max()); }
   constexpr u64 bps() const { return bps_; }
-  // Returns the time that `octets` bytes take, rounded down to picoseconds. Precondition: the rate
+  // Returns the time that `bytes` bytes take, rounded down to picoseconds. Precondition: the rate
   // is not 0.
-  constexpr Duration time_of(u64 octets) const {
+  constexpr Duration time_of(u64 bytes) const {
     constexpr u64 kBitPicoseconds = 8 * 1'000'000'000'000;
-    return Duration::from_ps(static_cast<i64>(octets * kBitPicoseconds / bps_));
+    return Duration::from_ps(static_cast<i64>(bytes * kBitPicoseconds / bps_));
   }
   friend constexpr auto operator<=>(Rate, Rate) = default;
 

@@ -22,11 +22,11 @@ enum class TransmissionClock : u8 {
 }
 
 // Precondition: the rate is not 0.
-[[nodiscard]] constexpr Duration transmission_time(Rate rate, u32 octets, TransmissionClock clock) {
+[[nodiscard]] constexpr Duration transmission_time(Rate rate, u32 bytes, TransmissionClock clock) {
   switch (clock) {
-    case TransmissionClock::kPicoseconds: return rate.time_of(octets);
+    case TransmissionClock::kPicoseconds: return rate.time_of(bytes);
     case TransmissionClock::kNanoseconds:
-      return ns3_duration(static_cast<double>(octets) * 8 / static_cast<double>(rate.bps()));
+      return ns3_duration(static_cast<double>(bytes) * 8 / static_cast<double>(rate.bps()));
   }
   return {};
 }

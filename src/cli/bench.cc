@@ -52,23 +52,23 @@ Expected<std::string> output_of(const RunRequest& run) {
 }
 
 // The time of one message on an idle path, whose network has that rate.
-Duration predicted_time(const jobs::HostPathModel& model, u64 octets, Rate line) {
+Duration predicted_time(const jobs::HostPathModel& model, u64 bytes, Rate line) {
   constexpr u32 kCores = jobs::HostPathConfig{}.cores;
   Duration time;
   Rate slowest = line;
   for (const auto steps : {model.sending, model.receiving}) {
     const jobs::HostPathSums sums = jobs::sums_of(steps, kCores);
     time = time + sums.latency;
-    if (sums.whole != Rate::unlimited()) time = time + jobs::time_at(sums.whole, octets);
+    if (sums.whole != Rate::unlimited()) time = time + jobs::time_at(sums.whole, bytes);
     slowest = std::min(slowest, sums.through);
   }
-  return time + jobs::time_at(slowest, octets);
+  return time + jobs::time_at(slowest, bytes);
 }
 
-Duration predicted_cpu(const jobs::HostPathModel& model, u64 octets) {
+Duration predicted_cpu(const jobs::HostPathModel& model, u64 bytes) {
   Duration cpu;
   for (const auto steps : {model.sending, model.receiving})
-    for (const jobs::HostStep& step : steps) cpu = cpu + step.cpu_time(octets);
+    for (const jobs::HostStep& step : steps) cpu = cpu + step.cpu_time(bytes);
   return cpu;
 }
 
@@ -113,7 +113,7 @@ std::string gpu_paths_table(const BenchRequest& request, const MeasuredPaths* me
       "One message of {} from GPU memory to GPU memory.\nMeasured: {}. Predicted: cards of PCIe "
       "5.0 x16 on a network of {}.\n\n{:<12} {:>12} {:>7} {:>12}   {:>12} {:>12}\n{:<12} {:>12} "
       "{:>7} {:>12}   {:>12} {:>12}\n",
-      fabric::octets_text(request.octets),
+      fabric::bytes_text(request.bytes),
       measured == nullptr ? "nothing" : measured->device + ", both ends on this host",
       fabric::rate_text(static_cast<double>(request.line.bps())), "", "measured", "", "",
       "predicted", "", "way", "time", "copies", "CPU", "time", "CPU");
@@ -121,8 +121,8 @@ std::string gpu_paths_table(const BenchRequest& request, const MeasuredPaths* me
     const jobs::HostPathModel& model = jobs::model_of(kind);
     text += fmt::format("{:<12} {}   {:>12} {:>12}\n", model.name,
                         columns_of(measured == nullptr ? nullptr : measured_of(*measured, kind)),
-                        fabric::duration_text(predicted_time(model, request.octets, request.line)),
-                        fabric::duration_text(predicted_cpu(model, request.octets)));
+                        fabric::duration_text(predicted_time(model, request.bytes, request.line)),
+                        fabric::duration_text(predicted_cpu(model, request.bytes)));
   }
   if (measured != nullptr)
     text += fmt::format("{:<12} {}   {:>12} {:>12}\n", "cuda_ipc", columns_of(&measured->cuda_ipc),
@@ -139,7 +139,7 @@ Expected<std::string> bench(const BenchRequest& request) {
   if (!program) return tl::unexpected(program.error());
   RunRequest run;
   run.address = request.address;
-  run.command = {program->string(), request.driver, std::to_string(request.octets),
+  run.command = {program->string(), request.driver, std::to_string(request.bytes),
                  std::to_string(request.count)};
   const auto lines = output_of(run);
   if (!lines) return tl::unexpected(lines.error());

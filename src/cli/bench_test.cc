@@ -31,7 +31,7 @@ TEST(BenchTest, ReadsWhatWasMeasured) {
 // and 1 MiB at 400 Gb/s, 20.97 us.
 TEST(BenchTest, PutsPredictionsBesideMeasurements) {
   BenchRequest request;
-  request.octets = 1 << 20;
+  request.bytes = 1 << 20;
   const auto paths = read_measured_paths(kLines);
   const std::string table = gpu_paths_table(request, &*paths);
   EXPECT_THAT(table, HasSubstr("Some Card 80GB"));

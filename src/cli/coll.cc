@@ -105,11 +105,11 @@ Expected<std::string> predictions(const CollRequest& request, u32 ranks) {
       options.test != perf::Test::kAllReduce && options.test != perf::Test::kBroadcast &&
       options.test != perf::Test::kReduce && options.test != perf::Test::kSendRecv;
   std::string list;
-  for (const u64 octets : options.sizes(ranks)) {
+  for (const u64 bytes : options.sizes(ranks)) {
     const coll::Call call{.kind = kind_of(options.test),
                           .type = options.type,
                           .op = options.op,
-                          .count = octets / size_of(options.type) / (is_share ? ranks : 1)};
+                          .count = bytes / size_of(options.type) / (is_share ? ranks : 1)};
     const Duration time = jobs::predict(call, ranks, choice, *costs);
     list += fmt::format("{}{:.3f}", list.empty() ? "" : ",", time.seconds() * 1e6);
   }

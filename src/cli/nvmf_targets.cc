@@ -31,13 +31,13 @@ std::vector<nvmf::SubsystemStats> nvmf_stats_of(pid_t pid) {
       connect(socket.get(), address.data(), address.size) == 0 && is_of_process(socket.get(), pid);
   if (!is_connected) return {};
   std::string text(nvmf::kMaxStatsText, '\0');
-  std::size_t octets = 0;
-  while (octets < text.size()) {
-    const ssize_t read = recv(socket.get(), text.data() + octets, text.size() - octets, 0);
+  std::size_t bytes = 0;
+  while (bytes < text.size()) {
+    const ssize_t read = recv(socket.get(), text.data() + bytes, text.size() - bytes, 0);
     if (read <= 0) break;
-    octets += static_cast<std::size_t>(read);
+    bytes += static_cast<std::size_t>(read);
   }
-  return nvmf::parse_stats(std::string_view(text).substr(0, octets))
+  return nvmf::parse_stats(std::string_view(text).substr(0, bytes))
       .value_or(std::vector<nvmf::SubsystemStats>());
 }
 

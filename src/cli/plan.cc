@@ -29,8 +29,8 @@ std::optional<u64> metres(std::string text) {
   return value && *value <= kMostMetres ? value : std::nullopt;
 }
 
-bool is_mtu(u64 octets) {
-  return octets == 256 || octets == 512 || octets == 1024 || octets == 2048 || octets == 4096;
+bool is_mtu(u64 bytes) {
+  return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
 }
 
 // Returns true if the name needs no quoting in JSON and in configurations: Ethernet0, Ethernet1/1,
@@ -97,10 +97,10 @@ tl::expected<jobs::TuningRequest, std::string> parse_tuning(const TuningWords& w
     request.mtu = static_cast<u32>(*mtu);
   }
   if (!words.buffer.empty()) {
-    const std::optional<u64> octets = fabric::octets_of(words.buffer);
-    if (!octets || *octets == 0)
+    const std::optional<u64> bytes = fabric::bytes_of(words.buffer);
+    if (!bytes || *bytes == 0)
       return tl::unexpected(fmt::format("--buffer {}: write it as 64MiB", words.buffer));
-    request.buffer_octets = *octets;
+    request.buffer_bytes = *bytes;
   }
   if (!words.ports.empty()) {
     const std::optional<u64> ports = faults::parse_number(words.ports);

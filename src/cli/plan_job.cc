@@ -344,7 +344,7 @@ class Planner {
   void prove() {
     const Candidate* const candidate = of_rocev2();
     if (candidate == nullptr) return;
-    results_.tuned = tuned_links(candidate->job, candidate->bill.switch_buffer_octets,
+    results_.tuned = tuned_links(candidate->job, candidate->bill.switch_buffer_bytes,
                                  request_.cable_metres.value_or(0));
     if (is_stopped()) return;
     fmt::print(stderr, "proof of RoCEv2's settings\n");

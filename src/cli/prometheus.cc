@@ -61,9 +61,9 @@ void add_traffic(Exposition& out, std::string_view of, const std::string& labels
     out.add(fmt::format("verbena_{}_{}_total", of, name), "counter", help, labels, value);
   };
   add("sent_packets", "packets sent", traffic.sent_packets);
-  add("sent_bytes", "octets sent, BTH to ICRC", traffic.sent_octets);
+  add("sent_bytes", "bytes sent, BTH to ICRC", traffic.sent_bytes);
   add("received_packets", "packets received", traffic.received_packets);
-  add("received_bytes", "octets received, BTH to ICRC", traffic.received_octets);
+  add("received_bytes", "bytes received, BTH to ICRC", traffic.received_bytes);
   for (const NamedEngineCounter& counter : engine_counter_table())
     add(counter.name, counter.meaning, transport.*counter.member);
 }
@@ -77,9 +77,9 @@ void add_subsystem(Exposition& out, const std::string& labels,
     out.add(fmt::format("verbena_nvme_{}_total", name), "counter", help, labels, value);
   };
   add("reads", "Read commands that have succeeded", counts.reads);
-  add("read_bytes", "octets read", counts.octets_read);
+  add("read_bytes", "bytes read", counts.bytes_read);
   add("writes", "Write commands that have succeeded", counts.writes);
-  add("written_bytes", "octets written", counts.octets_written);
+  add("written_bytes", "bytes written", counts.bytes_written);
   add("errors", "commands that have failed", counts.errors);
 }
 

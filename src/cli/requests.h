@@ -154,7 +154,7 @@ struct ToolRequest {
 struct BenchRequest {
   std::string address;                  // as above
   std::string driver = "libcuda.so.1";  // --driver
-  u64 octets = 1 << 20;                 // --size
+  u64 bytes = 1 << 20;                  // --size
   u32 count = 200;                      // --count
   Rate line = gbps(400);                // --rate, of the predicted network
   bool only_predicts = false;           // --predict

@@ -17,7 +17,7 @@ SimProgress::SimProgress(const fabric::Network& network, std::span<const fabric:
                          Time end)
     : network_(network), flows_(flows.size()), end_(end) {
   for (const fabric::Flow& flow : flows) {
-    octets_ += flow.octets;
+    bytes_ += flow.bytes;
     senders_.push_back(flow.source);
   }
   std::ranges::sort(senders_);
@@ -28,8 +28,8 @@ SimProgress::SimProgress(const fabric::Network& network, std::span<const fabric:
 // of the data that the hosts have to send.
 double SimProgress::part_done(Time now) const {
   u64 sent = 0;
-  for (const fabric::NodeIndex host : senders_) sent += network_.sent_octets(host, 0);
-  const double part = static_cast<double>(sent) / (static_cast<double>(octets_) * kWithHeaders + 1);
+  for (const fabric::NodeIndex host : senders_) sent += network_.sent_bytes(host, 0);
+  const double part = static_cast<double>(sent) / (static_cast<double>(bytes_) * kWithHeaders + 1);
   if (end_ == Time::never()) return part;
   return std::max(part, static_cast<double>(now.ps()) / static_cast<double>(end_.ps() + 1));
 }

@@ -28,7 +28,7 @@ class SimProgress {
   std::vector<fabric::NodeIndex> senders_;
   const Time end_;
   ProgressLine line_;
-  u64 octets_ = 0;  // of all flows
+  u64 bytes_ = 0;  // of all flows
 };
 
 }  // namespace verbena::cli

@@ -39,7 +39,7 @@ void add_counters(std::string& text, const DeviceStats& now, const DeviceStats* 
 // Returns the columns that rows of QPs and rows of peers have in common.
 std::string numbers_text(const QPTraffic& traffic, const EngineCounters& transport) {
   return fmt::format("{:>12} {:>16} {:>12} {:>16} {:>9} {:>6} {:>8} {:>6}", traffic.sent_packets,
-                     traffic.sent_octets, traffic.received_packets, traffic.received_octets,
+                     traffic.sent_bytes, traffic.received_packets, traffic.received_bytes,
                      transport.retransmitted_packets, transport.rnr_nak_retry_err,
                      transport.local_ack_timeout_err,
                      transport.req_cqe_error + transport.resp_cqe_error);
@@ -75,7 +75,7 @@ void add_subsystems(std::string& text, const std::vector<nvmf::SubsystemStats>& 
   for (const auto& [nqn, counts, hosts] : subsystems)
     text +=
         fmt::format("  {:<40} {:>6} {:>12} {:>16} {:>12} {:>16} {:>8}\n", nqn, hosts, counts.reads,
-                    counts.octets_read, counts.writes, counts.octets_written, counts.errors);
+                    counts.bytes_read, counts.writes, counts.bytes_written, counts.errors);
 }
 
 // --- JSON
@@ -83,16 +83,16 @@ void add_subsystems(std::string& text, const std::vector<nvmf::SubsystemStats>& 
 ordered_json json_of(const nvmf::SubsystemStats& subsystem) {
   const nvmf::CommandCounts& counts = subsystem.counts;
   return {{"nqn", subsystem.nqn},    {"hosts", subsystem.hosts},
-          {"reads", counts.reads},   {"bytes_read", counts.octets_read},
-          {"writes", counts.writes}, {"bytes_written", counts.octets_written},
+          {"reads", counts.reads},   {"bytes_read", counts.bytes_read},
+          {"writes", counts.writes}, {"bytes_written", counts.bytes_written},
           {"errors", counts.errors}};
 }
 
 ordered_json json_of(const QPTraffic& traffic) {
   return {{"sent_packets", traffic.sent_packets},
-          {"sent_bytes", traffic.sent_octets},
+          {"sent_bytes", traffic.sent_bytes},
           {"received_packets", traffic.received_packets},
-          {"received_bytes", traffic.received_octets}};
+          {"received_bytes", traffic.received_bytes}};
 }
 
 ordered_json json_of(const EngineCounters& transport) {

@@ -26,9 +26,9 @@ host::QPSnapshot qp(u32 number, const char* peer, u64 packets) {
   if (peer != nullptr) snapshot.peer = *GID::parse(peer);
   if (peer == nullptr) snapshot.type = QPType::kUD;
   snapshot.traffic = {.sent_packets = packets,
-                      .sent_octets = packets * 1000,
+                      .sent_bytes = packets * 1000,
                       .received_packets = 1,
-                      .received_octets = 16};
+                      .received_bytes = 16};
   snapshot.transport.retransmitted_packets = 2;
   return snapshot;
 }
@@ -172,7 +172,7 @@ TEST(TopScreenTest, TheBusiestFirstAndNoMoreThanFits) {
   const StatsReport before = {device(100, 0)};
   StatsReport now = {device(100, 1'000'000'000)};
   now[0].observed.qps[1].traffic.sent_packets += 50;
-  now[0].observed.qps[1].traffic.sent_octets += 50'000;
+  now[0].observed.qps[1].traffic.sent_bytes += 50'000;
   const std::string all = top_screen(now, &before, nullptr);
   EXPECT_THAT(all, HasSubstr("1 device, 3 QPs, 50.0KB/s"));
   EXPECT_LT(all.find("0x004002"), all.find("0x004001"));

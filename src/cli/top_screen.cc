@@ -12,7 +12,7 @@ namespace verbena::cli {
 namespace {
 
 struct Row {
-  double activity = 0;  // octets per second, both ways
+  double activity = 0;  // bytes per second, both ways
   std::string text;
 };
 
@@ -28,8 +28,8 @@ Row row_of(const DeviceStats& device, const DeviceStats* before, const host::QPS
   const host::QPSnapshot& earlier = find_same(before, qp);
   const double seconds = seconds_between(before, device);
   const QPTraffic &n = qp.traffic, &b = earlier.traffic;
-  const double tx = rate(n.sent_octets, b.sent_octets, seconds);
-  const double rx = rate(n.received_octets, b.received_octets, seconds);
+  const double tx = rate(n.sent_bytes, b.sent_bytes, seconds);
+  const double rx = rate(n.received_bytes, b.received_bytes, seconds);
   const EngineCounters& t = qp.transport;
   return {tx + rx,
           fmt::format(
@@ -42,10 +42,10 @@ Row row_of(const DeviceStats& device, const DeviceStats* before, const host::QPS
               t.req_cqe_error + t.resp_cqe_error)};
 }
 
-std::string summary(const StatsReport& now, std::size_t qps, double octets_per_second) {
+std::string summary(const StatsReport& now, std::size_t qps, double bytes_per_second) {
   return fmt::format("verbena top: {} device{}, {} QP{}, {}B/s", now.size(),
                      now.size() == 1 ? "" : "s", qps, qps == 1 ? "" : "s",
-                     short_number(octets_per_second));
+                     short_number(bytes_per_second));
 }
 
 }  // namespace

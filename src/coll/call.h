@@ -24,9 +24,9 @@ enum class Kind : u8 {
   kShareIds,  // of a split
 };
 
-// A message of at most so many octets travels with its header; longer ones are read by the
+// A message of at most so many bytes travels with its header; longer ones are read by the
 // receiver.
-inline constexpr u32 kEagerOctets = 8144;
+inline constexpr u32 kEagerBytes = 8144;
 
 [[nodiscard]] std::string_view name_of(Kind kind);
 // Returns true if one rank has another role than the others.
@@ -54,7 +54,7 @@ struct Call {
   void* recv = nullptr;
   Blocks send_blocks{}, recv_blocks{};
 
-  [[nodiscard]] u64 octets() const { return count * size_of(type); }
+  [[nodiscard]] u64 bytes() const { return count * size_of(type); }
 };
 
 }  // namespace verbena::coll

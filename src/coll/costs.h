@@ -1,4 +1,4 @@
-// Costs: what a rank of this machine needs to receive an octet, as `verbena coll --tune` measured
+// Costs: what a rank of this machine needs to receive a byte, as `verbena coll --tune` measured
 // it: to copy it, or to add it to its own. Both depend on how much data an operation has in all,
 // since that decides which cache it comes from.
 #pragma once
@@ -13,19 +13,19 @@ namespace verbena::coll {
 
 class Costs {
  public:
-  // Lines "cost copy OCTETS PS_PER_OCTET", "cost reduce OCTETS PS_PER_OCTET" and "latency NS";
+  // Lines "cost copy BYTES PS_PER_BYTE", "cost reduce BYTES PS_PER_BYTE" and "latency NS";
   // others are for Table.
   [[nodiscard]] static Expected<Costs> read(const std::string& path);
 
-  // Picoseconds for an octet of an operation of so many octets; between what was measured, by the
+  // Picoseconds for a byte of an operation of so many bytes; between what was measured, by the
   // logarithm of the size.
-  [[nodiscard]] double copy(u64 operation_octets) const { return at(copy_, operation_octets); }
-  [[nodiscard]] double reduce(u64 operation_octets) const { return at(reduce_, operation_octets); }
+  [[nodiscard]] double copy(u64 operation_bytes) const { return at(copy_, operation_bytes); }
+  [[nodiscard]] double reduce(u64 operation_bytes) const { return at(reduce_, operation_bytes); }
   [[nodiscard]] double latency_ns() const { return latency_ns_; }
 
  private:
   using Curve = std::map<u64, double>;
-  [[nodiscard]] static double at(const Curve& curve, u64 octets);
+  [[nodiscard]] static double at(const Curve& curve, u64 bytes);
   Curve copy_{}, reduce_{};
   double latency_ns_ = 0;
 };

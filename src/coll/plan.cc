@@ -14,7 +14,7 @@ namespace {
 using collectives::Operation;
 using collectives::Range;
 
-// On one host, up to so many octets of a rank's part, short chunks that pass the staging buffers
+// On one host, up to so many bytes of a rank's part, short chunks that pass the staging buffers
 // are faster than reads of the program's memory. Between hosts each chunk costs messages.
 constexpr u64 kStagedTotal = 1u << 20, kStagedChunk = 128u << 10;
 constexpr u64 kSmall = 64u << 10;
@@ -52,24 +52,24 @@ collectives::Shape shape_of(const Call& call, const Algorithm& algorithm,
           .algorithm = schedule_of(algorithm),
           .ranks = topology.ranks,
           .ranks_per_node = topology.ranks_per_node,
-          .octets = size_of(call, topology.ranks),
-          .element_octets = size_of(call.type),
+          .bytes = size_of(call, topology.ranks),
+          .element_bytes = size_of(call.type),
           .channels = 1,
-          .chunk_octets = algorithm.chunk_octets,
+          .chunk_bytes = algorithm.chunk_bytes,
           .root = call.root};
 }
 
 Algorithm usual(const Call& call, const Topology& topology) {
-  const u64 octets = call.octets();
+  const u64 bytes = call.bytes();
   const bool few = topology.ranks <= kFew;
   const bool is_staged =
       topology.is_one_node() && size_of(call, topology.ranks) <= kStagedTotal * topology.ranks;
   const Algorithm direct{Algorithm::kDirect, is_staged ? kStagedChunk : kUsualChunk};
   switch (call.kind) {
     case Kind::kAllReduce:
-      if (few && octets <= kEagerOctets) return {Algorithm::kOneShot, 0};
+      if (few && bytes <= kEagerBytes) return {Algorithm::kOneShot, 0};
       if (topology.is_one_node() || topology.ranks <= 4) return direct;
-      if (octets <= kSmall) return {number_of(collectives::Algorithm::kHalvingDoubling), 0};
+      if (bytes <= kSmall) return {number_of(collectives::Algorithm::kHalvingDoubling), 0};
       return {number_of(collectives::Algorithm::kRing), kUsualChunk};
     case Kind::kAllGather:
     case Kind::kReduceScatter:
@@ -77,7 +77,7 @@ Algorithm usual(const Call& call, const Topology& topology) {
       return {number_of(collectives::Algorithm::kRing), kUsualChunk};
     case Kind::kBroadcast:
       if (topology.is_one_node() || topology.ranks == 2) return direct;
-      if (octets <= kSmall)
+      if (bytes <= kSmall)
         return few ? direct : Algorithm{number_of(collectives::Algorithm::kTree), 0};
       return {number_of(collectives::Algorithm::kRing), kUsualChunk};
     case Kind::kReduce:
@@ -99,13 +99,13 @@ std::optional<Kind> kind_named(std::string_view name) {
 
 Plan direct_plan(const Call& call, const Algorithm& algorithm, const Topology& topology,
                  std::optional<u32> rank) {
-  const DirectShape shape{topology.ranks, rank, algorithm.chunk_octets};
+  const DirectShape shape{topology.ranks, rank, algorithm.chunk_bytes};
   Plan plan;
   plan.script = algorithm.number == Algorithm::kOneShot ? one_shot_all_reduce(call, shape)
                                                         : direct_script(call, shape);
   if (call.kind == Kind::kBroadcast) plan.main = MainArea::kOutput;
   if (call.kind == Kind::kReduce)
-    plan.temporary_octets = call.octets() / topology.ranks + size_of(call.type);
+    plan.temporary_bytes = call.bytes() / topology.ranks + size_of(call.type);
   return plan;
 }
 
@@ -117,13 +117,13 @@ u64 size_of(const Call& call, u32 ranks) {
     case Kind::kAllGather:
     case Kind::kGather:
     case Kind::kScatter:
-    case Kind::kAllToAll: return call.octets() * ranks;
+    case Kind::kAllToAll: return call.bytes() * ranks;
     case Kind::kAllReduce:
     case Kind::kReduce:
     case Kind::kBroadcast:
     case Kind::kAllToAllV:
     case Kind::kBarrier:
-    case Kind::kShareIds: return call.octets();
+    case Kind::kShareIds: return call.bytes();
   }
   return 0;
 }
@@ -157,13 +157,13 @@ Expected<Table> Table::read(const std::string& path) {
     std::string first, kind, algorithm;
     if (!(words >> first) || first != "choose") continue;  // other lines are of the machine
     Line entry{};
-    words >> kind >> entry.ranks >> entry.up_to >> algorithm >> entry.algorithm.chunk_octets;
+    words >> kind >> entry.ranks >> entry.up_to >> algorithm >> entry.algorithm.chunk_bytes;
     const auto known_kind = kind_named(kind);
     const auto known_algorithm = algorithm_number(algorithm);
     if (!words || !known_kind || !known_algorithm)
       return failure(VERBENA_COLL_INVALID,
                      path + ", line " + std::to_string(number) +
-                         ": it is 'choose KIND RANKS UP_TO_OCTETS ALGORITHM CHUNK_OCTETS'");
+                         ": it is 'choose KIND RANKS UP_TO_BYTES ALGORITHM CHUNK_BYTES'");
     entry.kind = *known_kind;
     entry.algorithm.number = *known_algorithm;
     table.lines_.push_back(entry);
@@ -175,9 +175,9 @@ Expected<Table> Table::read(const std::string& path) {
   return table;
 }
 
-std::optional<Algorithm> Table::find(Kind kind, u32 ranks, u64 octets) const {
+std::optional<Algorithm> Table::find(Kind kind, u32 ranks, u64 bytes) const {
   for (const Line& line : lines_)
-    if (line.kind == kind && line.ranks == ranks && octets <= line.up_to) return line.algorithm;
+    if (line.kind == kind && line.ranks == ranks && bytes <= line.up_to) return line.algorithm;
   return std::nullopt;
 }
 
@@ -187,7 +187,7 @@ std::string refusal(const Call& call, const Algorithm& algorithm, const Topology
   };
   if (algorithm.number == Algorithm::kOneShot) {
     if (call.kind != Kind::kAllReduce) return no();
-    return call.octets() <= kEagerOctets ? "" : no() + " of more than one message";
+    return call.bytes() <= kEagerBytes ? "" : no() + " of more than one message";
   }
   if (algorithm.number == Algorithm::kDirect) return "";
   if (!operation_of(call.kind) || schedule_of(algorithm) == collectives::Algorithm::kDirect)
@@ -198,7 +198,7 @@ std::string refusal(const Call& call, const Algorithm& algorithm, const Topology
 Algorithm choose(const Call& call, const Topology& topology, const Choice& choice) {
   if (choice.forced) {
     Algorithm forced = *choice.forced;
-    if (forced.chunk_octets == 0) forced.chunk_octets = kUsualChunk;
+    if (forced.chunk_bytes == 0) forced.chunk_bytes = kUsualChunk;
     if (refusal(call, forced, topology).empty()) return forced;
   }
   const auto tuned = choice.table.find(call.kind, topology.ranks, size_of(call, topology.ranks));
@@ -219,7 +219,7 @@ Plan make_plan(const Call& call, const Algorithm& algorithm, const Topology& top
   // The data that a ReduceScatter receives would overwrite the program's input.
   if (call.kind == Kind::kReduceScatter) {
     plan.main = MainArea::kTemporary;
-    plan.main_octets = schedule->memory_octets();
+    plan.main_bytes = schedule->memory_bytes();
   }
   plan.script = std::move(schedule);
   return plan;

@@ -25,20 +25,20 @@ struct Topology {
 struct Algorithm {
   static constexpr u32 kOneShot = 0, kDirect = 1, kFirstSchedule = 2;
   u32 number = kDirect;
-  u64 chunk_octets = 0;
+  u64 chunk_bytes = 0;
   friend bool operator==(const Algorithm&, const Algorithm&) = default;
 };
 inline constexpr u64 kUsualChunk = 512u << 10;
 [[nodiscard]] std::string name_of(const Algorithm& algorithm);
 [[nodiscard]] std::optional<u32> algorithm_number(std::string_view name);
 
-// "KIND RANKS UP_TO_OCTETS ALGORITHM CHUNK_OCTETS" on each line, as `verbena coll --tune` writes
+// "KIND RANKS UP_TO_BYTES ALGORITHM CHUNK_BYTES" on each line, as `verbena coll --tune` writes
 // it;
 // '#' starts a comment. The first line that fits decides.
 class Table {
  public:
   [[nodiscard]] static Expected<Table> read(const std::string& path);
-  [[nodiscard]] std::optional<Algorithm> find(Kind kind, u32 ranks, u64 octets) const;
+  [[nodiscard]] std::optional<Algorithm> find(Kind kind, u32 ranks, u64 bytes) const;
 
  private:
   struct Line {
@@ -69,9 +69,9 @@ enum class MainArea : u8 {
 struct Plan {
   std::shared_ptr<const collectives::Script> script{};
   MainArea main = MainArea::kInput;
-  u64 main_octets = 0;       // of temporary memory, where the main area is that
-  u64 temporary_octets = 0;  // of the temporary area
-  // Octets of the main area: where the input is copied to, where the output is.
+  u64 main_bytes = 0;       // of temporary memory, where the main area is that
+  u64 temporary_bytes = 0;  // of the temporary area
+  // Bytes of the main area: where the input is copied to, where the output is.
   collectives::Range input{}, output{};
 };
 // Precondition: refusal() is "". `rank`: the rank whose steps are needed; all ranks if it is
@@ -79,7 +79,7 @@ struct Plan {
 [[nodiscard]] Plan make_plan(const Call& call, const Algorithm& algorithm, const Topology& topology,
                              std::optional<u32> rank);
 
-// The octets by which nccl-tests counts: the whole of a rank's larger buffer.
+// The bytes by which nccl-tests counts: the whole of a rank's larger buffer.
 [[nodiscard]] u64 size_of(const Call& call, u32 ranks);
 
 }  // namespace verbena::coll

@@ -35,7 +35,7 @@ TEST(Plan, SizeAndPlaceDecide) {
 // staged.
 TEST(Plan, PartsAreCutOnOneHostOnly) {
   const auto chunk = [](const Topology& topology) {
-    return choose(call_of(Kind::kAllReduce, 1u << 18), topology, {}).chunk_octets;
+    return choose(call_of(Kind::kAllReduce, 1u << 18), topology, {}).chunk_bytes;
   };
   EXPECT_GE(chunk({.ranks = 2, .ranks_per_node = 1}), 512u << 10);
   EXPECT_LE(chunk({.ranks = 2, .ranks_per_node = 2}), 256u << 10);
@@ -54,7 +54,7 @@ TEST(Plan, TablesAreRead) {
                          "choose AllReduce 4 100000 tree 0  # and more\nlatency_ns 5\n";
   const auto table = Table::read(path);
   ASSERT_TRUE(table) << table.error().text;
-  EXPECT_EQ(table->find(Kind::kAllReduce, 4, 1000)->chunk_octets, 512u);
+  EXPECT_EQ(table->find(Kind::kAllReduce, 4, 1000)->chunk_bytes, 512u);
   EXPECT_EQ(name_of(*table->find(Kind::kAllReduce, 4, 1001)), "tree");
   EXPECT_FALSE(table->find(Kind::kAllReduce, 4, 100001));
   EXPECT_FALSE(table->find(Kind::kAllReduce, 8, 1));
@@ -74,7 +74,7 @@ struct Wire {
 struct Rank {
   Wire& wire;
   u32 rank;
-  u64 octets_sent = 0, octets_received = 0;
+  u64 bytes_sent = 0, bytes_received = 0;
   std::vector<u32> waiting{};
 
   bool do_step(u32 lane, const collectives::Step& step) {
@@ -83,7 +83,7 @@ struct Rank {
                                     : std::tuple(step.peer, rank, lane)];
     if (step.action == collectives::Action::kSend) {
       queue.push_back(step.range.length);
-      if (step.peer != rank) octets_sent += step.range.length;
+      if (step.peer != rank) bytes_sent += step.range.length;
       return true;
     }
     if (queue.empty()) {
@@ -92,7 +92,7 @@ struct Rank {
     }
     EXPECT_EQ(queue.front(), step.range.length);
     queue.pop_front();
-    if (step.peer != rank) octets_received += step.range.length;
+    if (step.peer != rank) bytes_received += step.range.length;
     return true;
   }
   void on_step(u32, u64) {}
@@ -101,24 +101,24 @@ struct Rank {
   void on_finish(u32) {}
 };
 
-// Every direct script ends, takes what is sent, and moves the octets that its header says.
+// Every direct script ends, takes what is sent, and moves the bytes that its header says.
 TEST(DirectScripts, MoveWhatTheyMust) {
   constexpr u32 kRanks = 5;
-  constexpr u64 kCount = 1003, kOctets = kCount * 4;
+  constexpr u64 kCount = 1003, kBytes = kCount * 4;
   struct Expected {
     Kind kind;
-    u64 octets;  // received by all ranks together
+    u64 bytes;  // received by all ranks together
   };
   for (const Expected& expected :
-       {Expected{Kind::kAllReduce, 2 * kOctets * (kRanks - 1)},
-        Expected{Kind::kReduceScatter, kOctets * kRanks * (kRanks - 1)},
-        Expected{Kind::kAllGather, kOctets * kRanks * (kRanks - 1)},
-        Expected{Kind::kAllToAll, kOctets * kRanks * (kRanks - 1)},
-        Expected{Kind::kBroadcast, kOctets * (kRanks - 1)},
-        Expected{Kind::kGather, kOctets * (kRanks - 1)},
-        Expected{Kind::kScatter, kOctets * (kRanks - 1)}, Expected{Kind::kBarrier, 0}}) {
+       {Expected{Kind::kAllReduce, 2 * kBytes * (kRanks - 1)},
+        Expected{Kind::kReduceScatter, kBytes * kRanks * (kRanks - 1)},
+        Expected{Kind::kAllGather, kBytes * kRanks * (kRanks - 1)},
+        Expected{Kind::kAllToAll, kBytes * kRanks * (kRanks - 1)},
+        Expected{Kind::kBroadcast, kBytes * (kRanks - 1)},
+        Expected{Kind::kGather, kBytes * (kRanks - 1)},
+        Expected{Kind::kScatter, kBytes * (kRanks - 1)}, Expected{Kind::kBarrier, 0}}) {
     const auto script =
-        direct_script(call_of(expected.kind, kCount), {.ranks = kRanks, .chunk_octets = 256});
+        direct_script(call_of(expected.kind, kCount), {.ranks = kRanks, .chunk_bytes = 256});
     Wire wire;
     std::vector<collectives::RankExecutor> executors;
     std::vector<Rank> ranks;
@@ -139,9 +139,9 @@ TEST(DirectScripts, MoveWhatTheyMust) {
     u64 received = 0;
     for (u32 rank = 0; rank < kRanks; ++rank) {
       EXPECT_TRUE(executors[rank].finished()) << name_of(expected.kind);
-      received += ranks[rank].octets_received;
+      received += ranks[rank].bytes_received;
     }
-    EXPECT_EQ(received, expected.octets) << name_of(expected.kind);
+    EXPECT_EQ(received, expected.bytes) << name_of(expected.kind);
     for (const auto& [ends, messages] : wire.messages) EXPECT_TRUE(messages.empty());
   }
 }

@@ -3,7 +3,7 @@
 namespace verbena::collectives {
 
 Range Direct::message(const Range& memory, u32 block, u32 channel) const {
-  const u64 element = shape().element_octets;
+  const u64 element = shape().element_bytes;
   const Range whole = is_all_to_all() ? part(memory, ranks(), block, element) : memory;
   return part(whole, shape().channels, channel, element);
 }

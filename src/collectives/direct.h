@@ -1,6 +1,6 @@
 // Direct: AllToAll as an exchange of pairs, and SendReceive as one message to the next rank.
 //
-//   n ranks, S octets   rounds   octets that a rank sends
+//   n ranks, S bytes   rounds   bytes that a rank sends
 //   AllToAll            n - 1    S (n - 1) / n: in round i to rank + i, from rank - i
 //   SendReceive         1        S
 // A rank's memory holds what it has, then what it gets. Its own block of an AllToAll is not moved:
@@ -20,9 +20,9 @@ class Direct final : public Schedule {
   [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
   [[nodiscard]] Step step(u32 rank, u32 lane, u64 index) const override;
   [[nodiscard]] Pipeline pipeline() const override;
-  [[nodiscard]] Range input(u32) const override { return {0, shape().octets}; }
-  [[nodiscard]] Range output(u32) const override { return {shape().octets, shape().octets}; }
-  [[nodiscard]] u64 memory_octets() const override { return 2 * shape().octets; }
+  [[nodiscard]] Range input(u32) const override { return {0, shape().bytes}; }
+  [[nodiscard]] Range output(u32) const override { return {shape().bytes, shape().bytes}; }
+  [[nodiscard]] u64 memory_bytes() const override { return 2 * shape().bytes; }
 
  private:
   [[nodiscard]] bool is_all_to_all() const { return shape().operation == Operation::kAllToAll; }

@@ -33,12 +33,12 @@ HalvingDoubling::Half HalvingDoubling::half_after(u32 place, u32 rounds) const {
 }
 
 Range HalvingDoubling::channel(u32 lane) const {
-  const Range whole{0, shape().octets};
-  return reduces_all() ? part(whole, shape().channels, lane, shape().element_octets) : whole;
+  const Range whole{0, shape().bytes};
+  return reduces_all() ? part(whole, shape().channels, lane, shape().element_bytes) : whole;
 }
 
 Range HalvingDoubling::own_part(u32 rank) const {
-  return part({0, shape().octets}, ranks(), rank, shape().element_octets);
+  return part({0, shape().bytes}, ranks(), rank, shape().element_bytes);
 }
 
 // A block is a place's: an equal part, or its ranks' own parts.
@@ -46,7 +46,7 @@ Range HalvingDoubling::range_of(u32 lane, const Half& half) const {
   const Range all = channel(lane);
   const auto begin = [&](u32 block) {
     if (block == places_) return all.end();
-    return reduces_all() ? part(all, places_, block, shape().element_octets).offset
+    return reduces_all() ? part(all, places_, block, shape().element_bytes).offset
                          : own_part(rank_at(block)).offset;
   };
   const u64 first = begin(half.first);
@@ -110,11 +110,11 @@ Pipeline HalvingDoubling::pipeline() const {
 }
 
 Range HalvingDoubling::input(u32 rank) const {
-  return halves() ? Range{0, shape().octets} : own_part(rank);
+  return halves() ? Range{0, shape().bytes} : own_part(rank);
 }
 
 Range HalvingDoubling::output(u32 rank) const {
-  return doubles() ? Range{0, shape().octets} : own_part(rank);
+  return doubles() ? Range{0, shape().bytes} : own_part(rank);
 }
 
 }  // namespace verbena::collectives

@@ -2,11 +2,11 @@
 // recursive doubling; ReduceScatter and AllGather as one of the two. R. Thakur, R. Rabenseifner and
 // W. Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
 //
-//   n = 2^k ranks, S octets    rounds     octets that a rank sends
+//   n = 2^k ranks, S bytes    rounds     bytes that a rank sends
 //   AllReduce                  2 k        2 S (n - 1) / n
 //   ReduceScatter, AllGather   k          S (n - 1) / n
 // Where n is no power of two, each rank 2 i + 1 of the first ones gives its data to rank 2 i
-// before, and gets its result from it after: one round and at most S octets more, at either end.
+// before, and gets its result from it after: one round and at most S bytes more, at either end.
 //
 // AllReduce begins with the nearest rank, to which it sends most: inside a node where there is one.
 // The others end with (begin with) their own part, which leaves them no choice but the farthest

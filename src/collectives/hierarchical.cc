@@ -15,18 +15,18 @@ constexpr u64 kShortest = 8;    // messages between nodes are not cut below chun
 
 Hierarchical::Hierarchical(const Shape& shape)
     : Schedule(shape), parts_(shape.algorithm == Algorithm::kHierarchicalTree ? 4 : 3) {
-  if (shape.chunk_octets == 0) return;
-  const u64 of_channel = (shape.octets + shape.channels - 1) / shape.channels;
+  if (shape.chunk_bytes == 0) return;
+  const u64 of_channel = (shape.bytes + shape.channels - 1) / shape.channels;
   // A ring cuts a shard for the nodes, a tree does not.
   const u64 messages = u64{shape.ranks_per_node} * (has_tree() ? 1 : shape.nodes());
-  const u64 longest = shape.chunk_octets * messages;
-  const u64 shortest = std::max<u64>(1, shape.chunk_octets / kShortest) * messages;
+  const u64 longest = shape.chunk_bytes * messages;
+  const u64 shortest = std::max<u64>(1, shape.chunk_bytes / kShortest) * messages;
   pieces_ = std::max(pieces(of_channel, longest), std::min(kOverlapped, of_channel / shortest));
 }
 
 Range Hierarchical::shard(u32 channel, u64 piece, u32 local) const {
-  const u64 element = shape().element_octets;
-  const Range mine = part({0, shape().octets}, shape().channels, channel, element);
+  const u64 element = shape().element_bytes;
+  const Range mine = part({0, shape().bytes}, shape().channels, channel, element);
   return part(part(mine, pieces_, piece, element), shape().ranks_per_node, local, element);
 }
 
@@ -79,7 +79,7 @@ Step Hierarchical::around_ring(u32 rank, u32 lane, u64 piece, u64 index) const {
   const u32 local = shape().local_of(rank);
   const Range mine = shard(lane / parts_, piece, local);
   const RingRound round = all_reduce_round(nodes, node, index / 2);
-  const auto block = [&](u64 number) { return part(mine, nodes, number, shape().element_octets); };
+  const auto block = [&](u64 number) { return part(mine, nodes, number, shape().element_bytes); };
   const auto rank_in = [&](u32 other) { return other % nodes * gpus + local; };
   return index % 2 == 0
              ? Step{Action::kSend, rank_in(node + 1), block(round.send_block)}

@@ -3,15 +3,15 @@
 // along a ring or a binary tree; within the nodes the shards go to all. So NIC i talks to NIC i
 // alone.
 //
-//   g GPUs in each of m nodes, S octets    rounds           octets that a GPU sends
+//   g GPUs in each of m nodes, S bytes    rounds           bytes that a GPU sends
 //   within its node                        2                2 S (g - 1) / g
 //   between nodes, ring                    2 (m - 1)        2 (S / g) (m - 1) / m
 //   between nodes, tree                    2 depth          S / g up, 2 S / g down, at most
-// Each channel is cut into pieces such that no message between nodes is longer than chunk_octets:
-// g * m * chunk_octets with a ring, g * chunk_octets with a tree. Within a node the
+// Each channel is cut into pieces such that no message between nodes is longer than chunk_bytes:
+// g * m * chunk_bytes with a ring, g * chunk_bytes with a tree. Within a node the
 // shard of a piece is one message. While one piece is summed over the nodes, the next is within
 // them: a lane for each of the three parts (four with a tree). A channel has up to eight pieces for
-// that overlap even where fewer would do, if messages between nodes stay at chunk_octets / 8 or
+// that overlap even where fewer would do, if messages between nodes stay at chunk_bytes / 8 or
 // above: with shorter ones the rounds' latency costs more than the overlap saves.
 #pragma once
 
@@ -31,8 +31,8 @@ class Hierarchical final : public Schedule {
     return steps_of_piece(rank, lane);
   }
   [[nodiscard]] Pipeline pipeline() const override;
-  [[nodiscard]] Range input(u32) const override { return {0, shape().octets}; }
-  [[nodiscard]] Range output(u32) const override { return {0, shape().octets}; }
+  [[nodiscard]] Range input(u32) const override { return {0, shape().bytes}; }
+  [[nodiscard]] Range output(u32) const override { return {0, shape().bytes}; }
 
  private:
   [[nodiscard]] bool has_tree() const { return shape().algorithm == Algorithm::kHierarchicalTree; }

@@ -48,7 +48,7 @@ bool has_one_channel(const Shape& shape) {
 
 Shape fitted(Shape shape) {
   if (shape.operation == Operation::kAllToAll)
-    shape.octets -= shape.octets % (u64{shape.ranks} * shape.element_octets);
+    shape.bytes -= shape.bytes % (u64{shape.ranks} * shape.element_bytes);
   if (has_one_channel(shape)) shape.channels = 1;
   return shape;
 }
@@ -65,10 +65,10 @@ std::string refusal(const Shape& shape) {
            std::to_string(shape.ranks_per_node);
   if (shape.channels == 0 || shape.channels > kMaxChannels)
     return "channels: 1 to " + std::to_string(kMaxChannels);
-  if (shape.element_octets == 0 || shape.octets % shape.element_octets != 0)
-    return "a size of " + std::to_string(shape.octets) +
-           " octets is no whole number of elements of " + std::to_string(shape.element_octets);
-  if (shape.octets > kMaxOctets) return "size: at most 1 TiB";
+  if (shape.element_bytes == 0 || shape.bytes % shape.element_bytes != 0)
+    return "a size of " + std::to_string(shape.bytes) +
+           " bytes is no whole number of elements of " + std::to_string(shape.element_bytes);
+  if (shape.bytes > kMaxBytes) return "size: at most 1 TiB";
   if (shape.root >= shape.ranks) return "root: a rank, 0 to " + std::to_string(shape.ranks - 1);
   return "";
 }

@@ -10,7 +10,7 @@ namespace verbena::collectives {
 
 inline constexpr u32 kMaxRanks = 1u << 20;
 inline constexpr u32 kMaxChannels = 64;
-inline constexpr u64 kMaxOctets = u64{1} << 40;
+inline constexpr u64 kMaxBytes = u64{1} << 40;
 
 // Returns why the algorithm cannot run the shape, or why the shape is invalid; "" if
 // make_schedule() accepts it.

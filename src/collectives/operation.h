@@ -1,5 +1,5 @@
 // The collective operations, the algorithms for them, and what nccl-tests calls their bandwidth.
-// Sizes are those of nccl-tests: `octets` is the whole of what a rank ends with (AllGather) or
+// Sizes are those of nccl-tests: `bytes` is the whole of what a rank ends with (AllGather) or
 // begins with (the others).
 #pragma once
 
@@ -58,10 +58,10 @@ struct Shape {
   Algorithm algorithm = Algorithm::kRing;
   u32 ranks = 2;
   u32 ranks_per_node = 1;  // rank r is GPU r % ranks_per_node of node r / ranks_per_node
-  u64 octets = 0;          // a multiple of element_octets
-  u32 element_octets = 4;  // size of an element of a reduction, which no segment splits
+  u64 bytes = 0;           // a multiple of element_bytes
+  u32 element_bytes = 4;   // size of an element of a reduction, which no segment splits
   u32 channels = 1;        // each takes an equal part of all data, beside the others
-  u64 chunk_octets = 0;    // of one message, at most; 0: not segmented
+  u64 chunk_bytes = 0;     // of one message, at most; 0: not segmented
   u32 root = 0;            // kBroadcast
 
   [[nodiscard]] u32 nodes() const { return ranks / ranks_per_node; }

@@ -10,8 +10,8 @@ constexpr u64 kPieces = 3;
 }  // namespace
 
 Range RailDirect::blocks(Part memory, u32 first, u32 count) const {
-  const u64 block = shape().octets / ranks();
-  return {memory * shape().octets + first * block, count * block};
+  const u64 block = shape().bytes / ranks();
+  return {memory * shape().bytes + first * block, count * block};
 }
 
 u64 RailDirect::steps(u32, u32 lane) const {

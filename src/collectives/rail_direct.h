@@ -2,7 +2,7 @@
 // node goes in one message: first within the node, to the GPU of the receiver's number, then to the
 // receiver's node. NVIDIA calls it PXN.
 //
-//   g GPUs in each of m nodes, S octets    octets that a GPU sends
+//   g GPUs in each of m nodes, S bytes    bytes that a GPU sends
 //   within its node                        S (g - 1) / g
 //   between nodes                          S (m - 1) / m, in m - 1 rounds
 // A rank's memory holds what it has, then what it passes on, then what it gets. Its own block is
@@ -22,9 +22,9 @@ class RailDirect final : public Schedule {
   [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
   [[nodiscard]] Step step(u32 rank, u32 lane, u64 index) const override;
   [[nodiscard]] Pipeline pipeline() const override;
-  [[nodiscard]] Range input(u32) const override { return {0, shape().octets}; }
-  [[nodiscard]] Range output(u32) const override { return {2 * shape().octets, shape().octets}; }
-  [[nodiscard]] u64 memory_octets() const override { return 3 * shape().octets; }
+  [[nodiscard]] Range input(u32) const override { return {0, shape().bytes}; }
+  [[nodiscard]] Range output(u32) const override { return {2 * shape().bytes, shape().bytes}; }
+  [[nodiscard]] u64 memory_bytes() const override { return 3 * shape().bytes; }
 
  private:
   enum Part : u8 { kHas, kPassesOn, kGets };

@@ -144,9 +144,9 @@ TEST(RankExecutor, RanksOfAScheduleNeedNothingButMessages) {
                         .algorithm = algorithm,
                         .ranks = 8,
                         .ranks_per_node = 4,
-                        .octets = 4096,
+                        .bytes = 4096,
                         .channels = 2,
-                        .chunk_octets = 64};
+                        .chunk_bytes = 64};
       if (!refusal(shape).empty()) continue;
       const auto schedule = make_schedule(shape);
       Pipes pipes;

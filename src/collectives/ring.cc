@@ -11,8 +11,8 @@ Ring::Ring(const Shape& shape) : Schedule(shape) {
   for (u32 channel = 0; channel < shape.channels; ++channel)
     orders_.emplace_back(this->shape(), channel);
   const u64 parts = u64{shape.channels} * (is_broadcast() ? 1 : shape.ranks);
-  const u64 longest = (shape.octets + parts - 1) / parts;
-  chunks_ = pieces(longest, shape.chunk_octets);
+  const u64 longest = (shape.bytes + parts - 1) / parts;
+  chunks_ = pieces(longest, shape.chunk_bytes);
 }
 
 u64 Ring::rounds() const {
@@ -23,13 +23,13 @@ u64 Ring::rounds() const {
 // Every rank's part of the data is cut for the channels, then into chunks, so that a ReduceScatter
 // ends where it must.
 Range Ring::block(u32 channel, u32 owner, u64 chunk) const {
-  const u64 element = shape().element_octets;
+  const u64 element = shape().element_bytes;
   const Range mine = part(whole(), shape().ranks, owner, element);
   return part(part(mine, shape().channels, channel, element), chunks_, chunk, element);
 }
 
 Range Ring::piece(u32 channel, u64 index) const {
-  const u64 element = shape().element_octets;
+  const u64 element = shape().element_bytes;
   return part(part(whole(), shape().channels, channel, element), chunks_, index, element);
 }
 
@@ -95,13 +95,13 @@ Pipeline Ring::pipeline() const {
 
 Range Ring::input(u32 rank) const {
   return shape().operation == Operation::kAllGather
-             ? part(whole(), ranks(), rank, shape().element_octets)
+             ? part(whole(), ranks(), rank, shape().element_bytes)
              : whole();
 }
 
 Range Ring::output(u32 rank) const {
   return shape().operation == Operation::kReduceScatter
-             ? part(whole(), ranks(), rank, shape().element_octets)
+             ? part(whole(), ranks(), rank, shape().element_bytes)
              : whole();
 }
 

@@ -1,10 +1,10 @@
 // Ring: AllReduce, ReduceScatter, AllGather and Broadcast around a ring of all ranks.
 //
-//   n ranks, S octets        rounds, each a send and a receive   octets that a rank sends
+//   n ranks, S bytes        rounds, each a send and a receive   bytes that a rank sends
 //   AllReduce                2 (n - 1)                           2 S (n - 1) / n
 //   ReduceScatter, AllGather n - 1                               S (n - 1) / n
 //   Broadcast                pieces of S, and n - 2 to fill      S, the last rank of the ring none
-// A lane for each channel. Where blocks are longer than chunk_octets, all rounds are done for the
+// A lane for each channel. Where blocks are longer than chunk_bytes, all rounds are done for the
 // first chunk of each block, then for the next; a broadcast passes on one piece after another.
 #pragma once
 
@@ -30,7 +30,7 @@ class Ring final : public Schedule {
  private:
   [[nodiscard]] bool is_broadcast() const { return shape().operation == Operation::kBroadcast; }
   [[nodiscard]] u64 rounds() const;  // of one chunk of each block
-  [[nodiscard]] Range whole() const { return {0, shape().octets}; }
+  [[nodiscard]] Range whole() const { return {0, shape().bytes}; }
   [[nodiscard]] Range block(u32 channel, u32 owner, u64 chunk) const;
   [[nodiscard]] Range piece(u32 channel, u64 index) const;  // of a broadcast
   [[nodiscard]] u32 distance_from_root(u32 channel, u32 rank) const;

@@ -26,7 +26,7 @@ class Schedule : public Script {
   // Where a rank's part in the operation lies in its memory.
   [[nodiscard]] virtual Range input(u32 rank) const = 0;
   [[nodiscard]] virtual Range output(u32 rank) const = 0;
-  [[nodiscard]] virtual u64 memory_octets() const { return shape_.octets; }
+  [[nodiscard]] virtual u64 memory_bytes() const { return shape_.bytes; }
 
  protected:
   // Lanes `first`, `first` + `apart`, ... one for each channel.

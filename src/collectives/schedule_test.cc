@@ -28,7 +28,7 @@ u8 sum_of(u32 ranks, u64 place) {
 // for itself.
 void fill(const Schedule& schedule, ArrayRun& run) {
   const Shape& shape = schedule.shape();
-  const u64 block = shape.octets / shape.ranks;
+  const u64 block = shape.bytes / shape.ranks;
   for (u32 rank = 0; rank < schedule.ranks(); ++rank) {
     const Range input = schedule.input(rank);
     for (u64 i = input.offset; i < input.end(); ++i) run.memory[rank][i] = value_of(rank, i);
@@ -46,12 +46,12 @@ u8 expected(const Shape& shape, u32 rank, u64 offset, u64 i) {
     case Operation::kBroadcast: return value_of(shape.root, i);
     case Operation::kSendReceive: return value_of((rank + shape.ranks - 1) % shape.ranks, i);
     case Operation::kAllToAll: {
-      const u64 block = shape.octets / shape.ranks;
+      const u64 block = shape.bytes / shape.ranks;
       return value_of(static_cast<u32>(i / block), rank * block + i % block);
     }
     case Operation::kAllGather: {
       u32 owner = 0;
-      while (part({0, shape.octets}, shape.ranks, owner, shape.element_octets).end() <= i) ++owner;
+      while (part({0, shape.bytes}, shape.ranks, owner, shape.element_bytes).end() <= i) ++owner;
       return value_of(owner, i);
     }
   }
@@ -61,9 +61,9 @@ u8 expected(const Shape& shape, u32 rank, u64 offset, u64 i) {
 std::string words(const Shape& shape) {
   return std::string(name_of(shape.operation)) + " by " + std::string(name_of(shape.algorithm)) +
          ", " + std::to_string(shape.ranks) + " ranks in nodes of " +
-         std::to_string(shape.ranks_per_node) + ", " + std::to_string(shape.octets) + " octets, " +
+         std::to_string(shape.ranks_per_node) + ", " + std::to_string(shape.bytes) + " bytes, " +
          std::to_string(shape.channels) + " channels, chunks of " +
-         std::to_string(shape.chunk_octets);
+         std::to_string(shape.chunk_bytes);
 }
 
 void check(const Shape& asked) {
@@ -71,14 +71,14 @@ void check(const Shape& asked) {
   const auto schedule = make_schedule(asked);
   const Shape& shape = schedule->shape();
   for (const std::size_t window : {std::size_t{1}, std::size_t{8}}) {
-    ArrayRun run(*schedule, asked.octets + window, window);
+    ArrayRun run(*schedule, asked.bytes + window, window);
     fill(*schedule, run);
     ASSERT_TRUE(run.run());
     for (u32 rank = 0; rank < shape.ranks; ++rank) {
       const Range output = schedule->output(rank);
       for (u64 i = 0; i < output.length; ++i)
         ASSERT_EQ(run.memory[rank][output.offset + i], expected(shape, rank, output.offset, i))
-            << "rank " << rank << ", octet " << i;
+            << "rank " << rank << ", byte " << i;
     }
   }
 }
@@ -113,9 +113,9 @@ TEST_P(EverySchedule, EndsWithWhatItMust) {
         for (const u64 chunk : {u64{0}, u64{24}}) {
           shape.ranks = ranks;
           shape.ranks_per_node = gpus;
-          shape.octets = elements * 4;
+          shape.bytes = elements * 4;
           shape.channels = channels;
-          shape.chunk_octets = chunk;
+          shape.chunk_bytes = chunk;
           shape.root = ranks / 2;
           if (refusal(shape).empty()) check(shape);
           if (HasFatalFailure()) return;
@@ -135,9 +135,9 @@ TEST_P(EverySchedule, SendsNoMessageBetweenNodesLongerThanTheChunk) {
                         .algorithm = algorithm,
                         .ranks = ranks,
                         .ranks_per_node = gpus,
-                        .octets = u64{ranks} * 4 * 1000,
+                        .bytes = u64{ranks} * 4 * 1000,
                         .channels = channels,
-                        .chunk_octets = 256};
+                        .chunk_bytes = 256};
       if (!refusal(shape).empty()) continue;
       const auto schedule = make_schedule(shape);
       u64 longest = 0;
@@ -147,7 +147,7 @@ TEST_P(EverySchedule, SendsNoMessageBetweenNodesLongerThanTheChunk) {
             if (const Step step = schedule->step(rank, lane, index);
                 shape.node_of(rank) != shape.node_of(step.peer))
               longest = std::max(longest, step.range.length);
-      EXPECT_LE(longest, shape.chunk_octets + shape.element_octets) << words(shape);
+      EXPECT_LE(longest, shape.chunk_bytes + shape.element_bytes) << words(shape);
     }
 }
 
@@ -158,9 +158,9 @@ TEST_P(EverySchedule, SendsToItsReceivers) {
                       .algorithm = GetParam().second,
                       .ranks = ranks,
                       .ranks_per_node = gpus,
-                      .octets = u64{ranks} * 4 * 64,
+                      .bytes = u64{ranks} * 4 * 64,
                       .channels = 2,
-                      .chunk_octets = 24,
+                      .chunk_bytes = 24,
                       .root = ranks / 2};
     if (!refusal(shape).empty()) continue;
     const auto schedule = make_schedule(shape);
@@ -202,24 +202,24 @@ Sent sent(const Shape& shape) {
   const auto schedule = make_schedule(shape);
   ArrayRun run(*schedule, 1, 8);
   EXPECT_TRUE(run.run());
-  return {run.messages_sent, *std::ranges::max_element(run.octets_sent),
-          std::accumulate(run.octets_sent.begin(), run.octets_sent.end(), u64{0})};
+  return {run.messages_sent, *std::ranges::max_element(run.bytes_sent),
+          std::accumulate(run.bytes_sent.begin(), run.bytes_sent.end(), u64{0})};
 }
 
-constexpr u64 kSize = 32 * 8 * 12;  // octets: all that follows divides it
+constexpr u64 kSize = 32 * 8 * 12;  // bytes: all that follows divides it
 
 TEST(WhatSchedulesSend, Rings) {
   for (const u32 n : {2u, 3u, 4u, 8u, 12u}) {
     for (const Operation operation : {Operation::kAllGather, Operation::kReduceScatter}) {
-      const Sent once = sent({.operation = operation, .ranks = n, .octets = kSize});
+      const Sent once = sent({.operation = operation, .ranks = n, .bytes = kSize});
       EXPECT_EQ(once.messages, n * (n - 1));
       EXPECT_EQ(once.most_by_a_rank, kSize / n * (n - 1));
     }
-    const Sent both = sent({.ranks = n, .octets = kSize, .channels = 2});
+    const Sent both = sent({.ranks = n, .bytes = kSize, .channels = 2});
     EXPECT_EQ(both.messages, 2 * n * 2 * (n - 1));
     EXPECT_EQ(both.most_by_a_rank, 2 * kSize / n * (n - 1));
     EXPECT_EQ(both.all, n * both.most_by_a_rank);
-    const Sent broadcast = sent({.operation = Operation::kBroadcast, .ranks = n, .octets = kSize});
+    const Sent broadcast = sent({.operation = Operation::kBroadcast, .ranks = n, .bytes = kSize});
     EXPECT_EQ(broadcast.most_by_a_rank, kSize);
     EXPECT_EQ(broadcast.all, (n - 1) * kSize);
   }
@@ -227,12 +227,12 @@ TEST(WhatSchedulesSend, Rings) {
 
 TEST(WhatSchedulesSend, Trees) {
   for (const u32 n : {2u, 3u, 4u, 7u, 8u, 24u}) {
-    const Sent one = sent({.algorithm = Algorithm::kTree, .ranks = n, .octets = kSize});
+    const Sent one = sent({.algorithm = Algorithm::kTree, .ranks = n, .bytes = kSize});
     EXPECT_EQ(one.messages, 2 * (n - 1));
     EXPECT_EQ(one.all, 2 * (n - 1) * kSize);
     EXPECT_LE(one.most_by_a_rank, 3 * kSize);
     // Inner node of one tree, leaf of the other: no rank has more than both roles.
-    const Sent two = sent({.algorithm = Algorithm::kDoubleTree, .ranks = n, .octets = kSize});
+    const Sent two = sent({.algorithm = Algorithm::kDoubleTree, .ranks = n, .bytes = kSize});
     EXPECT_EQ(two.messages, 4 * (n - 1));
     EXPECT_EQ(two.all, 2 * (n - 1) * kSize);
     EXPECT_LE(two.most_by_a_rank, 2 * kSize);
@@ -242,12 +242,12 @@ TEST(WhatSchedulesSend, Trees) {
 TEST(WhatSchedulesSend, HalvingDoubling) {
   for (const u32 n : {2u, 4u, 8u, 16u}) {
     const u32 rounds = static_cast<u32>(std::countr_zero(n));
-    const Sent s = sent({.algorithm = Algorithm::kHalvingDoubling, .ranks = n, .octets = kSize});
+    const Sent s = sent({.algorithm = Algorithm::kHalvingDoubling, .ranks = n, .bytes = kSize});
     EXPECT_EQ(s.messages, n * 2 * rounds);
     EXPECT_EQ(s.most_by_a_rank, 2 * kSize / n * (n - 1));
   }
   // One rank outside of the core: one message of all there is to it and one from it.
-  const Sent odd = sent({.algorithm = Algorithm::kHalvingDoubling, .ranks = 5, .octets = kSize});
+  const Sent odd = sent({.algorithm = Algorithm::kHalvingDoubling, .ranks = 5, .bytes = kSize});
   EXPECT_EQ(odd.messages, 4 * 2 * 2 + 2);
   EXPECT_EQ(odd.most_by_a_rank, 2 * kSize / 4 * 3 + kSize);
 }
@@ -256,20 +256,20 @@ TEST(WhatSchedulesSend, ToAllRanks) {
   const Sent direct = sent({.operation = Operation::kAllToAll,
                             .algorithm = Algorithm::kDirect,
                             .ranks = 12,
-                            .octets = kSize});
+                            .bytes = kSize});
   EXPECT_EQ(direct.messages, 12 * 11);
   EXPECT_EQ(direct.most_by_a_rank, kSize / 12 * 11);
   const Sent next = sent({.operation = Operation::kSendReceive,
                           .algorithm = Algorithm::kDirect,
                           .ranks = 12,
-                          .octets = kSize});
+                          .bytes = kSize});
   EXPECT_EQ(next.messages, 12u);
   EXPECT_EQ(next.most_by_a_rank, kSize);
 }
 
 // BetweenNodes: the traffic that leaves the nodes, and whether it changes the rail.
 struct BetweenNodes {
-  u64 octets_of_a_gpu = 0;  // the most
+  u64 bytes_of_a_gpu = 0;  // the most
   u64 messages = 0;
   u64 between_rails = 0;  // messages
 };
@@ -278,31 +278,31 @@ BetweenNodes between_nodes(const Shape& shape) {
   const auto schedule = make_schedule(shape);
   BetweenNodes result;
   for (u32 rank = 0; rank < shape.ranks; ++rank) {
-    u64 octets = 0;
+    u64 bytes = 0;
     for (u32 lane = 0; lane < schedule->lanes(); ++lane)
       for (u64 i = 0; i < schedule->steps(rank, lane); ++i) {
         const Step step = schedule->step(rank, lane, i);
         if (step.action != Action::kSend || shape.node_of(rank) == shape.node_of(step.peer))
           continue;
-        octets += step.range.length;
+        bytes += step.range.length;
         ++result.messages;
         if (shape.local_of(rank) != shape.local_of(step.peer)) ++result.between_rails;
       }
-    result.octets_of_a_gpu = std::max(result.octets_of_a_gpu, octets);
+    result.bytes_of_a_gpu = std::max(result.bytes_of_a_gpu, bytes);
   }
   return result;
 }
 
 TEST(BetweenNodes, HierarchicalSendsItsShard) {
   const Shape shape{
-      .algorithm = Algorithm::kHierarchical, .ranks = 32, .ranks_per_node = 8, .octets = kSize};
+      .algorithm = Algorithm::kHierarchical, .ranks = 32, .ranks_per_node = 8, .bytes = kSize};
   const BetweenNodes ring = between_nodes(shape);
-  EXPECT_EQ(ring.octets_of_a_gpu, 2 * kSize / 8 / 4 * 3);
+  EXPECT_EQ(ring.bytes_of_a_gpu, 2 * kSize / 8 / 4 * 3);
   EXPECT_EQ(ring.messages, 32 * 2 * 3);
   EXPECT_EQ(ring.between_rails, 0u);
   Shape tree = shape;
   tree.algorithm = Algorithm::kHierarchicalTree;
-  EXPECT_LE(between_nodes(tree).octets_of_a_gpu, 3 * kSize / 8);
+  EXPECT_LE(between_nodes(tree).bytes_of_a_gpu, 3 * kSize / 8);
   EXPECT_EQ(between_nodes(tree).between_rails, 0u);
 }
 
@@ -311,9 +311,9 @@ TEST(BetweenNodes, HierarchicalChunkIsOfTheMessage) {
   constexpr u64 kChunk = 512 * 1024;
   Shape shape{.algorithm = Algorithm::kHierarchical,
               .ranks_per_node = 8,
-              .octets = u64{1} << 30,
+              .bytes = u64{1} << 30,
               .channels = 8,
-              .chunk_octets = kChunk};
+              .chunk_bytes = kChunk};
   const auto longest = [&](u32 nodes) {
     shape.ranks = nodes * 8;
     return make_schedule(shape)->step(0, 1, 0).range.length;
@@ -330,21 +330,21 @@ TEST(BetweenNodes, RailsAreKept) {
       Shape shape{.algorithm = Algorithm::kRailRing,
                   .ranks = nodes * gpus,
                   .ranks_per_node = gpus,
-                  .octets = kSize,
+                  .bytes = kSize,
                   .channels = gpus};
       EXPECT_EQ(between_nodes(shape).between_rails, 0u) << nodes << " nodes of " << gpus;
       shape.algorithm = Algorithm::kDoubleTree;
       EXPECT_EQ(between_nodes(shape).between_rails, 0u) << nodes << " nodes of " << gpus;
     }
-  Shape plain{.ranks = 32, .ranks_per_node = 8, .octets = kSize, .channels = 8};
+  Shape plain{.ranks = 32, .ranks_per_node = 8, .bytes = kSize, .channels = 8};
   EXPECT_EQ(between_nodes(plain).between_rails, between_nodes(plain).messages);
   const BetweenNodes direct = between_nodes({.operation = Operation::kAllToAll,
                                              .algorithm = Algorithm::kRailDirect,
                                              .ranks = 32,
                                              .ranks_per_node = 8,
-                                             .octets = kSize});
+                                             .bytes = kSize});
   EXPECT_EQ(direct.between_rails, 0u);
-  EXPECT_EQ(direct.octets_of_a_gpu, kSize / 4 * 3);
+  EXPECT_EQ(direct.bytes_of_a_gpu, kSize / 4 * 3);
 }
 
 // The ring of every channel visits each rank once, and no two channels leave a node by the same
@@ -387,7 +387,7 @@ TEST(BinaryTree, ParentsAndChildrenAgree) {
 // Steps are computed: a million of them for each of a thousand ranks need no memory.
 TEST(Schedules, AreNotStored) {
   const auto schedule = make_schedule(
-      {.ranks = 1024, .octets = u64{1} << 40, .channels = 64, .chunk_octets = u64{1} << 14});
+      {.ranks = 1024, .bytes = u64{1} << 40, .channels = 64, .chunk_bytes = u64{1} << 14});
   EXPECT_EQ(schedule->steps(1023, 63), u64{2} * 2 * 1023 * 1024);
   const Step last = schedule->step(1023, 63, schedule->steps(1023, 63) - 1);
   EXPECT_EQ(last.action, Action::kCopy);
@@ -401,7 +401,7 @@ TEST(Schedules, WhatCannotBeIsSaid) {
   EXPECT_EQ(refusal({.ranks = 1}), "ranks: 2 to 1048576");
   EXPECT_EQ(refusal({.ranks = 12, .ranks_per_node = 8}),
             "12 ranks are no whole number of nodes of 8");
-  EXPECT_EQ(refusal({.octets = 6}), "a size of 6 octets is no whole number of elements of 4");
+  EXPECT_EQ(refusal({.bytes = 6}), "a size of 6 bytes is no whole number of elements of 4");
   EXPECT_EQ(refusal({.channels = 0}), "channels: 1 to 64");
   EXPECT_EQ(refusal({.operation = Operation::kBroadcast, .root = 2}), "root: a rank, 0 to 1");
   EXPECT_EQ(refusal({}), "");

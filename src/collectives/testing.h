@@ -16,17 +16,17 @@ namespace verbena::collectives {
 class ArrayRun {
  public:
   ArrayRun(const Schedule& schedule, u64 seed, std::size_t window)
-      : ArrayRun(schedule, schedule.memory_octets(), seed, window) {}
-  ArrayRun(const Script& script, u64 memory_octets, u64 seed, std::size_t window)
-      : memory(script.ranks(), std::vector<u8>(memory_octets)),
-        octets_sent(script.ranks()),
+      : ArrayRun(schedule, schedule.memory_bytes(), seed, window) {}
+  ArrayRun(const Script& script, u64 memory_bytes, u64 seed, std::size_t window)
+      : memory(script.ranks(), std::vector<u8>(memory_bytes)),
+        bytes_sent(script.ranks()),
         script_(script),
         prng_(seed),
         window_(window),
         done_(script.ranks(), std::vector<u64>(script.lanes())) {}
 
   std::vector<std::vector<u8>> memory;  // of each rank
-  std::vector<u64> octets_sent;         // by each rank
+  std::vector<u64> bytes_sent;          // by each rank
   u64 messages_sent = 0;
 
   // Returns false if ranks wait for each other forever, or if a message has another length than its
@@ -80,7 +80,7 @@ class ArrayRun {
     std::deque<Range>& messages = under_way_[{rank, step.peer, lane}];
     if (messages.size() >= window_) return false;
     messages.push_back(step.range);
-    octets_sent[rank] += step.range.length;
+    bytes_sent[rank] += step.range.length;
     ++messages_sent;
     return true;
   }

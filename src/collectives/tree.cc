@@ -9,7 +9,7 @@ Tree::Tree(const Shape& shape)
       trees_(shape.algorithm == Algorithm::kDoubleTree ? 2 : 1),
       directions_(shape.operation == Operation::kBroadcast ? 1 : 2) {
   const u64 parts = u64{shape.channels} * trees_;
-  pieces_ = pieces((shape.octets + parts - 1) / parts, shape.chunk_octets);
+  pieces_ = pieces((shape.bytes + parts - 1) / parts, shape.chunk_bytes);
 }
 
 Tree::Lane Tree::at(u32 lane) const {
@@ -43,8 +43,8 @@ TreeNode Tree::node_of(u32 rank, const Lane& lane) const {
 }
 
 Range Tree::piece(const Lane& lane, u64 index) const {
-  const u64 element = shape().element_octets;
-  const Range whole{0, shape().octets};
+  const u64 element = shape().element_bytes;
+  const Range whole{0, shape().bytes};
   const Range mine =
       part(whole, u64{shape().channels} * trees_, u64{lane.channel} * trees_ + lane.tree, element);
   return part(mine, pieces_, index, element);

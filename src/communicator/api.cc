@@ -61,29 +61,29 @@ int guarded(Function function) {
 bool is_type(int type) { return type >= 0 && type < static_cast<int>(coll::kDataTypes); }
 bool is_op(int op) { return op >= 0 && op < static_cast<int>(coll::kReduceOps); }
 
-bool is_aligned(const void* address, u32 octets) {
-  return reinterpret_cast<std::uintptr_t>(address) % octets == 0;
+bool is_aligned(const void* address, u32 bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
 }
 
 struct Buffer {
   const char* name;
   const void* address;
-  u64 octets;
+  u64 bytes;
 };
 
 std::string wrong_buffer(const Buffer& buffer, coll::DataType type) {
-  if (buffer.octets == 0) return "";
+  if (buffer.bytes == 0) return "";
   if (buffer.address == nullptr) return std::string(buffer.name) + " is NULL";
   if (!is_aligned(buffer.address, size_of(type)))
     return std::string(buffer.name) + " is not aligned to the " + std::to_string(size_of(type)) +
-           " octets of a " + std::string(name_of(type));
+           " bytes of a " + std::string(name_of(type));
   return "";
 }
 
 bool overlap(const Buffer& a, const Buffer& b) {
   const u8* const x = static_cast<const u8*>(a.address);
   const u8* const y = static_cast<const u8*>(b.address);
-  return a.octets != 0 && b.octets != 0 && x < y + b.octets && y < x + a.octets;
+  return a.bytes != 0 && b.bytes != 0 && x < y + b.bytes && y < x + a.bytes;
 }
 
 // The part of the larger buffer that the smaller may be, for a call in place.
@@ -92,9 +92,9 @@ bool is_in_place(const coll::Call& call, u32 rank) {
   const u8* const recv = static_cast<const u8*>(call.recv);
   switch (call.kind) {
     case coll::Kind::kAllGather:
-    case coll::Kind::kGather: return send == recv + rank * call.octets();
+    case coll::Kind::kGather: return send == recv + rank * call.bytes();
     case coll::Kind::kReduceScatter:
-    case coll::Kind::kScatter: return recv == send + rank * call.octets();
+    case coll::Kind::kScatter: return recv == send + rank * call.bytes();
     case coll::Kind::kAllReduce:
     case coll::Kind::kReduce:
     case coll::Kind::kBroadcast: return send == recv;
@@ -118,11 +118,10 @@ Buffer send_buffer(const coll::Call& call, u32 rank, u32 ranks) {
   const bool many = call.kind == Kind::kReduceScatter || call.kind == Kind::kAllToAll ||
                     call.kind == Kind::kScatter;
   const bool none = call.kind == Kind::kScatter && rank != call.root;
-  const u64 octets = call.kind == Kind::kAllToAllV
-                         ? blocks_end(call.send_blocks, size_of(call.type))
-                     : none ? 0
-                            : call.octets() * (many ? ranks : 1);
-  return {"the send buffer", call.send, octets};
+  const u64 bytes = call.kind == Kind::kAllToAllV ? blocks_end(call.send_blocks, size_of(call.type))
+                    : none                        ? 0
+                                                  : call.bytes() * (many ? ranks : 1);
+  return {"the send buffer", call.send, bytes};
 }
 
 Buffer recv_buffer(const coll::Call& call, u32 rank, u32 ranks) {
@@ -130,11 +129,10 @@ Buffer recv_buffer(const coll::Call& call, u32 rank, u32 ranks) {
   const bool many =
       call.kind == Kind::kAllGather || call.kind == Kind::kAllToAll || call.kind == Kind::kGather;
   const bool none = (call.kind == Kind::kGather || call.kind == Kind::kReduce) && rank != call.root;
-  const u64 octets = call.kind == Kind::kAllToAllV
-                         ? blocks_end(call.recv_blocks, size_of(call.type))
-                     : none ? 0
-                            : call.octets() * (many ? ranks : 1);
-  return {"the receive buffer", call.recv, octets};
+  const u64 bytes = call.kind == Kind::kAllToAllV ? blocks_end(call.recv_blocks, size_of(call.type))
+                    : none                        ? 0
+                                                  : call.bytes() * (many ? ranks : 1);
+  return {"the receive buffer", call.recv, bytes};
 }
 
 // Returns why this call cannot be done; "" if it can.
@@ -147,7 +145,7 @@ std::string wrong(const coll::Call& call, int type, int op, int root, u32 rank, 
   }
   if (has_root(call.kind) && (root < 0 || root >= static_cast<int>(ranks)))
     return "root " + std::to_string(root) + " is no rank: there are " + std::to_string(ranks);
-  if (call.count > verbena::collectives::kMaxOctets / size_of(call.type) / ranks)
+  if (call.count > verbena::collectives::kMaxBytes / size_of(call.type) / ranks)
     return std::to_string(call.count) + " elements are more than 1 TiB";
   const Buffer send = send_buffer(call, rank, ranks), recv = recv_buffer(call, rank, ranks);
   for (const Buffer& buffer : {send, recv})
@@ -202,7 +200,7 @@ std::string stage(coll::Call& call, u32 rank, u32 ranks, void* stream,
   // The root of a broadcast reads its only buffer.
   const bool is_only_read = call.kind == coll::Kind::kBroadcast && rank == call.root;
   auto made = coll::GPUBuffers::stage(
-      stream, {{send.address, send.octets, true}, {recv.address, recv.octets, is_only_read}});
+      stream, {{send.address, send.bytes, true}, {recv.address, recv.bytes, is_only_read}});
   if (!made) return made.error().text;
   staged = std::move(*made);
   if (staged == nullptr) return "";
@@ -492,7 +490,7 @@ std::string wrong_message(const verbena_comm* comm, const void* buffer, u64 coun
   if (comm == nullptr) return "there is no communicator";
   if (!is_type(type)) return "there is no type " + std::to_string(type);
   const auto element = static_cast<coll::DataType>(type);
-  if (count > verbena::collectives::kMaxOctets / size_of(element))
+  if (count > verbena::collectives::kMaxBytes / size_of(element))
     return std::to_string(count) + " elements are more than 1 TiB";
   if (peer < 0 || peer >= static_cast<int>(comm->comm->size()))
     return "there is no rank " + std::to_string(peer);

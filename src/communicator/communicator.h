@@ -37,8 +37,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::shared_ptr<Operation> call(Call call);
   // This rank does not take part in the next operation, because of `error`.
   void refuse(const Error& error);
-  [[nodiscard]] std::shared_ptr<TaggedSend> send(const void* buffer, u64 octets, u32 to, u32 tag);
-  [[nodiscard]] std::shared_ptr<TaggedRecv> recv(void* buffer, u64 octets, std::optional<u32> from,
+  [[nodiscard]] std::shared_ptr<TaggedSend> send(const void* buffer, u64 bytes, u32 to, u32 tag);
+  [[nodiscard]] std::shared_ptr<TaggedRecv> recv(void* buffer, u64 bytes, std::optional<u32> from,
                                                  u32 tag);
   [[nodiscard]] u32 next_split() { return splits_++; }
 

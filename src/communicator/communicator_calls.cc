@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kCachedPlans = 16;
 
-std::span<const u8> octets_of(const std::string& text) {
+std::span<const u8> bytes_of(const std::string& text) {
   return {reinterpret_cast<const u8*>(text.data()), std::min<std::size_t>(text.size(), 1024)};
 }
 
@@ -78,7 +78,7 @@ std::shared_ptr<Operation> Communicator::call(Call call) {
 void Communicator::refuse(const Error& error) {
   const Header header{.kind = Header::Kind::kRefused, .comm = id_, .operation = next_number_};
   for (u32 rank = 0; rank < size(); ++rank)
-    if (rank != rank_) world_.tell(world_rank(rank), header, octets_of(error.text));
+    if (rank != rank_) world_.tell(world_rank(rank), header, bytes_of(error.text));
   refusals_[next_number_] = error;
   queue_.push_back(std::make_shared<Operation>(shared_from_this(), next_number_++, Call{},
                                                Signature{}, nullptr));
@@ -124,8 +124,8 @@ std::unique_ptr<Course> Communicator::lend_course() {
 
 void Communicator::on_operation_done() { start_next(); }
 
-std::shared_ptr<TaggedSend> Communicator::send(const void* buffer, u64 octets, u32 to, u32 tag) {
-  auto send = std::make_shared<TaggedSend>(*this, buffer, octets, to, tag);
+std::shared_ptr<TaggedSend> Communicator::send(const void* buffer, u64 bytes, u32 to, u32 tag) {
+  auto send = std::make_shared<TaggedSend>(*this, buffer, bytes, to, tag);
   if (failed_)
     send->fail(*failed_);
   else
@@ -133,9 +133,9 @@ std::shared_ptr<TaggedSend> Communicator::send(const void* buffer, u64 octets, u
   return send;
 }
 
-std::shared_ptr<TaggedRecv> Communicator::recv(void* buffer, u64 octets, std::optional<u32> from,
+std::shared_ptr<TaggedRecv> Communicator::recv(void* buffer, u64 bytes, std::optional<u32> from,
                                                u32 tag) {
-  auto recv = std::make_shared<TaggedRecv>(*this, buffer, octets, from, tag);
+  auto recv = std::make_shared<TaggedRecv>(*this, buffer, bytes, from, tag);
   if (failed_)
     recv->fail(*failed_);
   else
@@ -211,7 +211,7 @@ void Communicator::fail(Error error, Tell tell) {
                         .count = static_cast<u64>(error.status)};
     for (u32 rank = 0; rank < size(); ++rank)
       if (rank != rank_ && !lost_[rank])
-        world_.tell(world_rank(rank), header, octets_of(error.text));
+        world_.tell(world_rank(rank), header, bytes_of(error.text));
     world_.tell_all({.type = Notice::Type::kFailed,
                      .rank = error.rank,
                      .comm = id_,

@@ -77,7 +77,7 @@ Expected<std::unique_ptr<GPUBuffers>> GPUBuffers::stage(void* stream,
   std::ranges::sort(ranges, {}, &Range::address);
   auto staged = std::make_unique<GPUBuffers>(stream);
   for (const Range& range : ranges)
-    if (range.octets != 0)
+    if (range.bytes != 0)
       if (Error error = staged->add(range); error.status != VERBENA_COLL_OK)
         return tl::unexpected(std::move(error));
   if (staged->buffers_.empty()) return nullptr;
@@ -89,7 +89,7 @@ Expected<std::unique_ptr<GPUBuffers>> GPUBuffers::stage(void* stream,
 
 // Ranges come in the order of their addresses.
 Error GPUBuffers::add(const Range& range) {
-  const u64 first = reinterpret_cast<u64>(range.address), end = first + range.octets;
+  const u64 first = reinterpret_cast<u64>(range.address), end = first + range.bytes;
   void* const context = driver()->context_of(first);
   if ((context == nullptr) != (driver()->context_of(end - 1) == nullptr))
     return {VERBENA_COLL_INVALID, "a buffer lies partly in GPU memory"};
@@ -100,7 +100,7 @@ Error GPUBuffers::add(const Range& range) {
     before.ranges.push_back(range);
     return {};
   }
-  buffers_.push_back({first, std::vector<u8>(range.octets), context, {range}});
+  buffers_.push_back({first, std::vector<u8>(range.bytes), context, {range}});
   return {};
 }
 
@@ -133,7 +133,7 @@ Error GPUBuffers::copy_out() {
     for (const Range& range : buffer.ranges)
       if (!range.is_source && result == 0)
         result = cuda.to_device(reinterpret_cast<u64>(range.address), place_of(range.address),
-                                range.octets, stream_);
+                                range.bytes, stream_);
     if (result == 0) result = cuda.synchronize(stream_);
     void* popped = nullptr;
     cuda.pop(&popped);

@@ -20,7 +20,7 @@ class GPUBuffers {
  public:
   struct Range {
     const void* address = nullptr;
-    u64 octets = 0;
+    u64 bytes = 0;
     bool is_source = false;  // is read; otherwise it is written
   };
 

@@ -13,14 +13,14 @@ class HugePages {
  public:
   HugePages();
   // The range is about to be registered for an operation. The second time it becomes huge.
-  void on_use(const void* address, u64 octets);
+  void on_use(const void* address, u64 bytes);
 
  private:
-  static constexpr u64 kLeastOctets = 4u << 20, kMostOctets = 256u << 20;
+  static constexpr u64 kLeastBytes = 4u << 20, kMostBytes = 256u << 20;
   static constexpr std::size_t kRemembered = 64;
   struct Range {
     const void* address = nullptr;
-    u64 octets = 0;
+    u64 bytes = 0;
     bool is_huge = false;
   };
   std::deque<Range> ranges_{};

@@ -21,7 +21,7 @@ Expected<std::unique_ptr<Registration>> Registration::make(Rails rails, void* ad
     made->regions_[i] = rails[i]->register_memory(address, length);
     if (made->regions_[i] == nullptr)
       return failure(VERBENA_COLL_SYSTEM, "cannot register " + std::to_string(length) +
-                                              " octets: " + std::strerror(errno));
+                                              " bytes: " + std::strerror(errno));
   }
   return made;
 }
@@ -47,7 +47,7 @@ Expected<std::unique_ptr<Arena>> Arena::make(Rails rails, u64 length) {
   const int error = errno;
   if (base == MAP_FAILED)
     return failure(VERBENA_COLL_SYSTEM,
-                   "no memory for " + std::to_string(length) + " octets: " + std::strerror(error));
+                   "no memory for " + std::to_string(length) + " bytes: " + std::strerror(error));
   arena->base_ = static_cast<u8*>(base);
   arena->length_ = length;
   if (getrandom(base, sizeof(u64), 0) != sizeof(u64)) std::memcpy(base, &base, sizeof base);

@@ -58,14 +58,14 @@ class Arena {
     u32 reserved = 0;
   };
   [[nodiscard]] Card card() const;
-  // The first octets: a number that tells this arena from others.
-  static constexpr u64 kNonceOctets = 64;
+  // The first bytes: a number that tells this arena from others.
+  static constexpr u64 kNonceBytes = 64;
 
  private:
   Arena() = default;
   int file_ = -1;
   u8* base_ = nullptr;
-  u64 length_ = 0, taken_ = kNonceOctets;
+  u64 length_ = 0, taken_ = kNonceBytes;
   std::unique_ptr<Registration> registration_{};
 };
 
@@ -80,9 +80,9 @@ class PeerArena {
 
   // Returns the local address of an address of the arena's process; nullptr if it is outside the
   // arena.
-  [[nodiscard]] const u8* find(u64 address, u64 octets) const {
+  [[nodiscard]] const u8* find(u64 address, u64 bytes) const {
     const u64 offset = address - card_.address;
-    return offset < card_.length && octets <= card_.length - offset ? base_ + offset : nullptr;
+    return offset < card_.length && bytes <= card_.length - offset ? base_ + offset : nullptr;
   }
 
  private:
@@ -94,7 +94,7 @@ class PeerArena {
 // BufferPool: buffers of equal size, by number.
 class BufferPool {
  public:
-  BufferPool(u8* base, u64 octets, u32 count) : base_(base), octets_(octets) {
+  BufferPool(u8* base, u64 bytes, u32 count) : base_(base), bytes_(bytes) {
     for (u32 i = count; i > 0; --i) free_.push_back(i - 1);
   }
   static constexpr u32 kNone = ~u32{0};
@@ -105,12 +105,12 @@ class BufferPool {
     return buffer;
   }
   void give_back(u32 buffer) { free_.push_back(buffer); }
-  [[nodiscard]] u8* at(u32 buffer) const { return base_ + buffer * octets_; }
+  [[nodiscard]] u8* at(u32 buffer) const { return base_ + buffer * bytes_; }
   [[nodiscard]] bool has_free() const { return !free_.empty(); }
 
  private:
   u8* base_;
-  u64 octets_;
+  u64 bytes_;
   std::vector<u32> free_{};
 };
 

@@ -15,8 +15,8 @@ namespace verbena::coll {
 
 struct Header {
   enum class Kind : u8 {
-    kEager,     // of a collective; the octets follow
-    kOffer,     // of a collective; the octets are at `address`
+    kEager,     // of a collective; the bytes follow
+    kOffer,     // of a collective; the bytes are at `address`
     kTagEager,  // of a Send
     kTagOffer,
     kTaken,    // the offer `token` has been read, or is not wanted
@@ -34,7 +34,7 @@ struct Header {
   u32 token = 0;
   u64 operation = 0;         // its number in the communicator; of a Send: the tag
   u64 words = 0, count = 0;  // the Signature
-  u64 length = 0;            // octets of the message
+  u64 length = 0;            // bytes of the message
 };
 // Offer: the place of a message in the sender's memory. It stands behind the header of a message
 // of kind Offer.
@@ -49,10 +49,10 @@ template <typename T>
 }
 static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable_v<Offer>);
 
-inline constexpr u32 kSlotOctets = 8192;
+inline constexpr u32 kSlotSize = 8192;
 // The longest message that the sender stages, and that the receiver reads through a buffer. The
 // receiver reads a longer one from the sender's memory, and to its destination if it is not reduced.
-inline constexpr u64 kBufferedOctets = 256u << 10;
-static_assert(kEagerOctets == kSlotOctets - sizeof(Header));
+inline constexpr u64 kBufferedBytes = 256u << 10;
+static_assert(kEagerBytes == kSlotSize - sizeof(Header));
 
 }  // namespace verbena::coll

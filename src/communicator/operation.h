@@ -73,7 +73,7 @@ class Operation final : public Request {
   // Registers the area if nobody has; nullptr: the operation has failed.
   [[nodiscard]] const Registration* registration_of(const collectives::Range& range);
   void prepare_areas();
-  void use_temporary(Area area, u64 octets);
+  void use_temporary(Area area, u64 bytes);
   void run();
   void begin_script(const collectives::Script& script);
   void begin_closing();

@@ -27,35 +27,35 @@ u64 end_of(const Blocks& blocks) {
   return end;
 }
 
-u64 input_octets(const Call& call, u32 ranks) {
+u64 input_bytes(const Call& call, u32 ranks) {
   switch (call.kind) {
     case Kind::kReduceScatter:
     case Kind::kScatter:
-    case Kind::kAllToAll: return call.octets() * ranks;
+    case Kind::kAllToAll: return call.bytes() * ranks;
     case Kind::kAllToAllV: return end_of(call.send_blocks) * size_of(call.type);
     case Kind::kAllReduce:
     case Kind::kAllGather:
     case Kind::kReduce:
     case Kind::kBroadcast:
     case Kind::kGather:
-    case Kind::kShareIds: return call.octets();
+    case Kind::kShareIds: return call.bytes();
     case Kind::kBarrier: return 0;
   }
   return 0;
 }
 
-u64 output_octets(const Call& call, u32 ranks) {
+u64 output_bytes(const Call& call, u32 ranks) {
   switch (call.kind) {
     case Kind::kAllGather:
     case Kind::kGather:
     case Kind::kShareIds:
-    case Kind::kAllToAll: return call.octets() * ranks;
+    case Kind::kAllToAll: return call.bytes() * ranks;
     case Kind::kAllToAllV: return end_of(call.recv_blocks) * size_of(call.type);
     case Kind::kAllReduce:
     case Kind::kReduceScatter:
     case Kind::kReduce:
     case Kind::kBroadcast:
-    case Kind::kScatter: return call.octets();
+    case Kind::kScatter: return call.bytes();
     case Kind::kBarrier: return 0;
   }
   return 0;
@@ -100,44 +100,44 @@ const Registration* Operation::registration_of(const Range& range) {
   return nullptr;
 }
 
-void Operation::use_temporary(Area area, u64 octets) {
-  temporary_.reset(new u8[octets]);
-  areas_[static_cast<u32>(area)] = {temporary_.get(), octets, {}};
+void Operation::use_temporary(Area area, u64 bytes) {
+  temporary_.reset(new u8[bytes]);
+  areas_[static_cast<u32>(area)] = {temporary_.get(), bytes, {}};
 }
 
 void Operation::prepare_areas() {
   const u32 ranks = comm_->size();
   u8* const send = static_cast<u8*>(const_cast<void*>(call_.send));
   u8* const recv = static_cast<u8*>(call_.recv);
-  const u64 in_octets = input_octets(call_, ranks), out_octets = output_octets(call_, ranks);
+  const u64 in_bytes = input_bytes(call_, ranks), out_bytes = output_bytes(call_, ranks);
   AreaMemory& main = areas_[static_cast<u32>(Area::kMain)];
-  areas_[static_cast<u32>(Area::kOutput)] = {recv, out_octets, {}};
+  areas_[static_cast<u32>(Area::kOutput)] = {recv, out_bytes, {}};
   switch (plan_->main) {
-    case MainArea::kInput: main = {send, in_octets, {}}; break;
+    case MainArea::kInput: main = {send, in_bytes, {}}; break;
     case MainArea::kOutput:
-      main = {recv, out_octets, {}};
-      if (call_.kind != Kind::kBroadcast) copy_octets(recv + plan_->input.offset, send, in_octets);
+      main = {recv, out_bytes, {}};
+      if (call_.kind != Kind::kBroadcast) copy_bytes(recv + plan_->input.offset, send, in_bytes);
       break;
     case MainArea::kTemporary:
-      use_temporary(Area::kMain, plan_->main_octets);
-      copy_octets(temporary_.get(), send, in_octets);
+      use_temporary(Area::kMain, plan_->main_bytes);
+      copy_bytes(temporary_.get(), send, in_bytes);
       break;
   }
-  if (plan_->temporary_octets != 0) use_temporary(Area::kTemporary, plan_->temporary_octets);
+  if (plan_->temporary_bytes != 0) use_temporary(Area::kTemporary, plan_->temporary_bytes);
   // A one-shot AllReduce writes its output before it has read its input.
   if (call_.kind == Kind::kAllReduce && plan_->main == MainArea::kInput && send == recv &&
-      in_octets <= kEagerOctets) {
-    use_temporary(Area::kMain, in_octets);
-    copy_octets(temporary_.get(), send, in_octets);
+      in_bytes <= kEagerBytes) {
+    use_temporary(Area::kMain, in_bytes);
+    copy_bytes(temporary_.get(), send, in_bytes);
   }
 }
 
 void Operation::deliver_result() {
   if (plan_->main == MainArea::kTemporary)
-    copy_octets(call_.recv, temporary_.get() + plan_->output.offset, plan_->output.length);
+    copy_bytes(call_.recv, temporary_.get() + plan_->output.offset, plan_->output.length);
   const bool has_result = call_.kind != Kind::kReduce || call_.root == comm_->rank();
   if (reduces(call_.kind) && call_.op == ReduceOp::kAverage && has_result)
-    divide(call_.type, call_.recv, call_.octets(), comm_->size());
+    divide(call_.type, call_.recv, call_.bytes(), comm_->size());
 }
 
 // --- the course
@@ -208,7 +208,7 @@ bool Operation::send(u32 lane, const Step& step) {
                       .words = signature_.words,
                       .count = signature_.count,
                       .length = step.range.length};
-  if (step.range.length > kEagerOctets) return offer(peer, header, step.range);
+  if (step.range.length > kEagerBytes) return offer(peer, header, step.range);
   world.connection(peer).send(header, {}, {address_of(step.range), step.range.length});
   return true;
 }
@@ -216,7 +216,7 @@ bool Operation::send(u32 lane, const Step& step) {
 bool Operation::offer(u32 peer, const Header& header, const Range& range) {
   World& world = comm_->world();
   const u8* const from = address_of(range);
-  auto offered = range.length <= kBufferedOctets
+  auto offered = range.length <= kBufferedBytes
                      ? world.offer(shared_from_this(), peer, from, range.length, nullptr)
                      : std::nullopt;
   if (!offered) {
@@ -268,7 +268,7 @@ void Operation::apply(u32 lane, const Step& step, const u8* from) {
   if (step.action == Action::kReduce)
     combine(call_.type, call_.op, to, take_base(lane, step.range), from, step.range.length);
   else
-    copy_octets(to, from, step.range.length);
+    copy_bytes(to, from, step.range.length);
 }
 
 // Returns the operand that a reduction into the range adds to.
@@ -281,7 +281,7 @@ const u8* Operation::take_base(u32 lane, const Range& range) {
 
 void Operation::copy_base(u32 lane) {
   const Base base = std::exchange(course_->base(lane), {});
-  if (base.from != nullptr) copy_octets(address_of(base.range), base.from, base.range.length);
+  if (base.from != nullptr) copy_bytes(address_of(base.range), base.from, base.range.length);
 }
 
 // --- messages of others
@@ -321,7 +321,7 @@ bool Operation::receive(u32 lane, const Step& step) {
     comm_->fail(
         {VERBENA_COLL_MISMATCH,
          "rank " + std::to_string(step.peer) + " sends " + std::to_string(arrival.header.length) +
-             " octets where rank " + std::to_string(comm_->rank()) + " expects " +
+             " bytes where rank " + std::to_string(comm_->rank()) + " expects " +
              std::to_string(step.range.length) + " in " + title(),
          static_cast<int>(comm_->world_rank(step.peer))},
         Communicator::Tell::kOthers);
@@ -345,7 +345,7 @@ bool Operation::receive(u32 lane, const Step& step) {
 
 void Operation::start_transfer(u32 lane, const Step& step, const Arrival& arrival) {
   const Registration* direct = nullptr;
-  if (step.action == Action::kCopy && step.range.length > kBufferedOctets) {
+  if (step.action == Action::kCopy && step.range.length > kBufferedBytes) {
     direct = registration_of(step.range);
     if (direct == nullptr) return;
   }

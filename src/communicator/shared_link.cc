@@ -9,8 +9,8 @@ namespace verbena::coll {
 bool SharedLink::send(const Header& header, std::span<const u8> more, std::span<const u8> payload) {
   Slot& slot = at(own_, sent_);
   u8* to = reinterpret_cast<u8*>(&slot) + kBodyOffset;
-  slot.octets = static_cast<u32>(sizeof header + more.size() + payload.size());
-  CHECK(slot.octets <= kSlotOctets);
+  slot.bytes = static_cast<u32>(sizeof header + more.size() + payload.size());
+  CHECK(slot.bytes <= kSlotSize);
   std::memcpy(to, &header, sizeof header);
   to += sizeof header;
   if (!more.empty()) std::memcpy(to, more.data(), more.size());
@@ -25,9 +25,9 @@ bool SharedLink::send(const Header& header, std::span<const u8> more, std::span<
 const Header& SharedLink::header() const { return *reinterpret_cast<const Header*>(body()); }
 
 std::span<const u8> SharedLink::payload() const {
-  const u32 octets = at(peer_, received_).octets;
-  if (octets < sizeof(Header) || octets > kSlotOctets) return {};
-  return {body() + sizeof(Header), octets - sizeof(Header)};
+  const u32 bytes = at(peer_, received_).bytes;
+  if (bytes < sizeof(Header) || bytes > kSlotSize) return {};
+  return {body() + sizeof(Header), bytes - sizeof(Header)};
 }
 
 }  // namespace verbena::coll

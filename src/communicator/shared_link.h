@@ -23,8 +23,8 @@ struct alignas(64) SleepWord {
 class SharedLink {
  public:
   // No multiple of 4 KiB, so that slots do not share the same sets of a cache.
-  static constexpr u64 kSlotBytes = kSlotOctets + 128;
-  [[nodiscard]] static constexpr u64 ring_octets(u32 slots) { return slots * kSlotBytes; }
+  static constexpr u64 kSlotBytes = kSlotSize + 128;
+  [[nodiscard]] static constexpr u64 ring_bytes(u32 slots) { return slots * kSlotBytes; }
 
   // `own`: this rank's ring to the peer; `peer`: the peer's ring to this rank, and its sleep word.
   SharedLink(u8* own, const u8* peer, const SleepWord& sleep, u32 slots)
@@ -44,7 +44,7 @@ class SharedLink {
  private:
   struct Slot {
     std::atomic<u32> number;  // of the message, from 1
-    u32 octets;
+    u32 bytes;
   };
   static constexpr u64 kBodyOffset = sizeof(Slot);
   // One cache line holds a message of one element.

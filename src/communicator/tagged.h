@@ -19,8 +19,8 @@ class World;
 // Also a Send that waits for room.
 class TaggedSend final : public Request {
  public:
-  TaggedSend(Communicator& comm, const void* buffer, u64 octets, u32 to, u32 tag)
-      : comm_(comm), buffer_(static_cast<const u8*>(buffer)), octets_(octets), to_(to), tag_(tag) {}
+  TaggedSend(Communicator& comm, const void* buffer, u64 bytes, u32 to, u32 tag)
+      : comm_(comm), buffer_(static_cast<const u8*>(buffer)), bytes_(bytes), to_(to), tag_(tag) {}
   // Returns false if the connection has no room.
   [[nodiscard]] bool try_start();
   void fail(Error error);
@@ -34,15 +34,15 @@ class TaggedSend final : public Request {
  private:
   Communicator& comm_;
   const u8* buffer_;
-  u64 octets_;
+  u64 bytes_;
   u32 to_, tag_;
   std::unique_ptr<Registration> registration_{};
 };
 
 class TaggedRecv final : public Request {
  public:
-  TaggedRecv(Communicator& comm, void* buffer, u64 octets, std::optional<u32> from, u32 tag)
-      : comm_(comm), buffer_(static_cast<u8*>(buffer)), octets_(octets), from_(from), tag_(tag) {}
+  TaggedRecv(Communicator& comm, void* buffer, u64 bytes, std::optional<u32> from, u32 tag)
+      : comm_(comm), buffer_(static_cast<u8*>(buffer)), bytes_(bytes), from_(from), tag_(tag) {}
   [[nodiscard]] bool fits(u32 from, u32 tag) const {
     return tag == tag_ && (!from_ || *from_ == from);
   }
@@ -62,7 +62,7 @@ class TaggedRecv final : public Request {
  private:
   Communicator& comm_;
   u8* buffer_;
-  u64 octets_;
+  u64 bytes_;
   std::optional<u32> from_;
   u32 tag_;
   bool reading_ = false;

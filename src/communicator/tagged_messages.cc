@@ -34,19 +34,19 @@ bool TaggedSend::try_start() {
   const u32 peer = comm_.world_rank(to_);
   if (!world.can_send(peer)) return false;
   Header header{
-      .kind = Header::Kind::kTagEager, .comm = comm_.id(), .operation = tag_, .length = octets_};
-  if (octets_ <= kEagerOctets) {
-    world.connection(peer).send(header, {}, {buffer_, octets_});
+      .kind = Header::Kind::kTagEager, .comm = comm_.id(), .operation = tag_, .length = bytes_};
+  if (bytes_ <= kEagerBytes) {
+    world.connection(peer).send(header, {}, {buffer_, bytes_});
     done_ = true;
     return true;
   }
   const auto self = shared_from_this();
-  auto offered = octets_ <= kBufferedOctets ? world.offer(self, peer, buffer_, octets_, nullptr)
-                                            : std::nullopt;
+  auto offered =
+      bytes_ <= kBufferedBytes ? world.offer(self, peer, buffer_, bytes_, nullptr) : std::nullopt;
   if (!offered) {
-    const Registration* registration = world.registered(buffer_, octets_);
+    const Registration* registration = world.registered(buffer_, bytes_);
     if (registration == nullptr) {
-      auto made = world.register_memory(buffer_, octets_);
+      auto made = world.register_memory(buffer_, bytes_);
       if (!made) {
         fail(made.error());
         return true;
@@ -54,7 +54,7 @@ bool TaggedSend::try_start() {
       registration_ = std::move(*made);
       registration = registration_.get();
     }
-    offered = world.offer(self, peer, buffer_, octets_, registration);
+    offered = world.offer(self, peer, buffer_, bytes_, registration);
   }
   header.kind = Header::Kind::kTagOffer;
   header.token = offered->token;
@@ -89,10 +89,10 @@ void TaggedRecv::take(u32 from, const Header& header, std::span<const u8> payloa
   const u32 peer = comm_.world_rank(from);
   source_ = static_cast<int>(from);
   const bool is_offer = header.kind == Header::Kind::kTagOffer;
-  if (header.length > octets_) {
+  if (header.length > bytes_) {
     fail({VERBENA_COLL_MISMATCH,
           "rank " + std::to_string(from) + " sends " + std::to_string(header.length) +
-              " octets, and there is room for " + std::to_string(octets_),
+              " bytes, and there is room for " + std::to_string(bytes_),
           static_cast<int>(peer)});
     if (is_offer)
       world.tell(peer, {.kind = Header::Kind::kTaken, .token = header.token, .count = 1});
@@ -104,8 +104,8 @@ void TaggedRecv::take(u32 from, const Header& header, std::span<const u8> payloa
     return;
   }
   const Registration* direct = nullptr;
-  if (header.length > kBufferedOctets) {
-    direct = world.registered(buffer_, octets_);
+  if (header.length > kBufferedBytes) {
+    direct = world.registered(buffer_, bytes_);
     if (direct == nullptr) {
       auto made = world.register_memory(buffer_, header.length);
       if (made) registration_ = std::move(*made);

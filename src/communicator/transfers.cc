@@ -63,22 +63,22 @@ bool Transfers::post_piece(u32 number) {
   const bool direct = transfer.direct != nullptr;
   const u32 buffer = direct ? BufferPool::kNone : buffers_.take();
   if (!direct && buffer == BufferPool::kNone) return false;
-  const u32 octets = static_cast<u32>(
-      std::min(transfer.length - transfer.posted, direct ? kDirectPieceOctets : kPieceOctets));
+  const u32 bytes = static_cast<u32>(
+      std::min(transfer.length - transfer.posted, direct ? kDirectPieceBytes : kPieceBytes));
   if (free_pieces_.empty()) {
     free_pieces_.push_back(static_cast<u32>(pieces_.size()));
     pieces_.emplace_back();
   }
   const u32 piece = free_pieces_.back();
   free_pieces_.pop_back();
-  pieces_[piece] = {number, buffer, transfer.posted, octets};
+  pieces_[piece] = {number, buffer, transfer.posted, bytes};
   const u8* const to = direct ? transfer.to + transfer.posted : buffers_.at(buffer);
   const u64 from = transfer.from.address + transfer.posted;
-  transfer.posted += octets;
+  transfer.posted += bytes;
   ++transfer.outstanding;
   connection.read(rail, piece, reinterpret_cast<u64>(to),
                   (direct ? *transfer.direct : memory_).lkey(rail), from, transfer.from.rkeys[rail],
-                  octets);
+                  bytes);
   return true;
 }
 
@@ -87,11 +87,11 @@ void Transfers::land(Active& transfer, const Piece& piece) {
     u8* const to = transfer.to + piece.offset;
     const u8* const from = buffers_.at(piece.buffer);
     if (transfer.action == collectives::Action::kReduce)
-      combine(transfer.type, transfer.op, to, transfer.base + piece.offset, from, piece.octets);
+      combine(transfer.type, transfer.op, to, transfer.base + piece.offset, from, piece.bytes);
     else
-      std::memcpy(to, from, piece.octets);
+      std::memcpy(to, from, piece.bytes);
   }
-  transfer.landed += piece.octets;
+  transfer.landed += piece.bytes;
 }
 
 void Transfers::on_read(u32 number, bool failed) {

@@ -16,8 +16,8 @@
 
 namespace verbena::coll {
 
-inline constexpr u64 kPieceOctets = 128u << 10;      // that passes a buffer
-inline constexpr u64 kDirectPieceOctets = 1u << 20;  // that is read to its place
+inline constexpr u64 kPieceBytes = 128u << 10;      // that passes a buffer
+inline constexpr u64 kDirectPieceBytes = 1u << 20;  // that is read to its place
 inline constexpr u32 kPieceBuffers = 32;
 
 struct Transfer {
@@ -47,7 +47,7 @@ class Transfers {
   Transfers(std::vector<std::unique_ptr<Connection>>& connections, u8* buffers,
             const Registration& memory, Acknowledger& acknowledger)
       : connections_(connections),
-        buffers_(buffers, kPieceOctets, kPieceBuffers),
+        buffers_(buffers, kPieceBytes, kPieceBuffers),
         memory_(memory),
         acknowledger_(acknowledger) {}
 
@@ -67,7 +67,7 @@ class Transfers {
   struct Piece {
     u32 transfer = 0, buffer = BufferPool::kNone;
     u64 offset = 0;
-    u32 octets = 0;
+    u32 bytes = 0;
   };
   void post_pieces(u32 number);
   [[nodiscard]] bool post_piece(u32 number);

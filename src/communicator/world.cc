@@ -98,25 +98,25 @@ Expected<void> World::prepare(const WorldConfig& config) {
   rails_ = std::move(*rails);
   const u32 ring_slots = depth + Connection::kSpareSlots;
   const u64 slots =
-      (u64{Connection::slots_for(depth)} * kSlotOctets + SharedLink::ring_octets(ring_slots)) *
+      (u64{Connection::slots_for(depth)} * kSlotSize + SharedLink::ring_bytes(ring_slots)) *
       (ranks - 1);
-  const u64 buffers = kPieceOctets * kPieceBuffers + kBufferedOctets * kStagingBuffers;
-  auto arena = Arena::make(rails_, Arena::kNonceOctets + sizeof(SleepWord) + slots + buffers);
+  const u64 buffers = kPieceBytes * kPieceBuffers + kBufferedBytes * kStagingBuffers;
+  auto arena = Arena::make(rails_, Arena::kNonceBytes + sizeof(SleepWord) + slots + buffers);
   if (!arena) return tl::unexpected(arena.error());
   arena_ = std::move(*arena);
   sleep_word_ = new (arena_->take(sizeof(SleepWord))) SleepWord;
   peer_arenas_.resize(ranks);
   rings_.resize(ranks);
-  transfers_ = std::make_unique<Transfers>(connections_, arena_->take(kPieceOctets * kPieceBuffers),
+  transfers_ = std::make_unique<Transfers>(connections_, arena_->take(kPieceBytes * kPieceBuffers),
                                            arena_->registration(), *this);
-  staging_ = std::make_unique<BufferPool>(arena_->take(kBufferedOctets * kStagingBuffers),
-                                          kBufferedOctets, kStagingBuffers);
+  staging_ = std::make_unique<BufferPool>(arena_->take(kBufferedBytes * kStagingBuffers),
+                                          kBufferedBytes, kStagingBuffers);
   for (u32 rank = 0; rank < ranks; ++rank) {
     if (rank == rank_) continue;
-    const ConnectionMemory memory{arena_->take(u64{Connection::slots_for(depth)} * kSlotOctets),
+    const ConnectionMemory memory{arena_->take(u64{Connection::slots_for(depth)} * kSlotSize),
                                   arena_->registration().lkey(0)};
     connections_[rank] = std::make_unique<Connection>(rank, depth, memory);
-    rings_[rank] = arena_->take(SharedLink::ring_octets(ring_slots));
+    rings_[rank] = arena_->take(SharedLink::ring_bytes(ring_slots));
     if (const auto made = connections_[rank]->create(rails_); !made) return made;
   }
   return connect(config, deadline);
@@ -200,7 +200,7 @@ Expected<void> World::share_memory(const std::vector<std::string>& cards, i64 de
     const bool whole =
         read_at(cards[rank], 0, card) && read_at(cards[rank], rings + rank_ * sizeof ring, ring);
     const PeerArena& arena = *peer_arenas_[rank];
-    const u8* const incoming = arena.find(ring, SharedLink::ring_octets(ring_slots));
+    const u8* const incoming = arena.find(ring, SharedLink::ring_bytes(ring_slots));
     const u8* const sleep = arena.find(card.sleep_word, sizeof(SleepWord));
     if (!whole || incoming == nullptr || sleep == nullptr)
       return failure(VERBENA_COLL_RENDEZVOUS,
@@ -263,12 +263,12 @@ void World::tell(u32 rank, const Header& header, std::span<const u8> payload) {
 }
 
 std::optional<World::Offered> World::offer(std::shared_ptr<Request> owner, u32 peer, const u8* from,
-                                           u64 octets, const Registration* registration) {
+                                           u64 bytes, const Registration* registration) {
   u32 buffer = BufferPool::kNone;
   if (registration == nullptr) {
     buffer = staging_->take();
     if (buffer == BufferPool::kNone) return std::nullopt;
-    std::memcpy(staging_->at(buffer), from, octets);
+    std::memcpy(staging_->at(buffer), from, bytes);
     from = staging_->at(buffer);
     registration = &arena_->registration();
   }
@@ -332,19 +332,19 @@ void World::on_room(u32 rank) {
 
 // --- registrations
 
-const Registration* World::registered(const void* address, u64 octets) const {
+const Registration* World::registered(const void* address, u64 bytes) const {
   for (const auto& registration : registrations_)
-    if (registration->holds(address, octets)) return registration.get();
+    if (registration->holds(address, bytes)) return registration.get();
   return nullptr;
 }
 
-Expected<std::unique_ptr<Registration>> World::register_memory(const void* address, u64 octets) {
-  huge_pages_.on_use(address, octets);
-  return Registration::make(rails_, const_cast<void*>(address), octets);
+Expected<std::unique_ptr<Registration>> World::register_memory(const void* address, u64 bytes) {
+  huge_pages_.on_use(address, bytes);
+  return Registration::make(rails_, const_cast<void*>(address), bytes);
 }
 
-Error World::add_registration(void* address, u64 octets) {
-  auto made = register_memory(address, octets);
+Error World::add_registration(void* address, u64 bytes) {
+  auto made = register_memory(address, bytes);
   if (!made) return made.error();
   registrations_.push_back(std::move(*made));
   return {};

@@ -68,9 +68,9 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
     return connections_[rank]->can_send() && backlog_[rank].empty();
   }
   // Memory of another rank that is mapped here; nullptr: it must be read by the device.
-  [[nodiscard]] const u8* shared_memory(u32 rank, u64 address, u64 octets) const {
+  [[nodiscard]] const u8* shared_memory(u32 rank, u64 address, u64 bytes) const {
     const PeerArena* const arena = peer_arenas_[rank].get();
-    return arena == nullptr ? nullptr : arena->find(address, octets);
+    return arena == nullptr ? nullptr : arena->find(address, bytes);
   }
   [[nodiscard]] Transfers& transfers() { return *transfers_; }
   // A short message that must not wait for room here: it is kept until there is some.
@@ -83,12 +83,12 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
     u32 token;
   };
   [[nodiscard]] std::optional<Offered> offer(std::shared_ptr<Request> owner, u32 peer,
-                                             const u8* from, u64 octets,
+                                             const u8* from, u64 bytes,
                                              const Registration* registration);
-  [[nodiscard]] const Registration* registered(const void* address, u64 octets) const;
+  [[nodiscard]] const Registration* registered(const void* address, u64 bytes) const;
   [[nodiscard]] Expected<std::unique_ptr<Registration>> register_memory(const void* address,
-                                                                        u64 octets);
-  [[nodiscard]] Error add_registration(void* address, u64 octets);
+                                                                        u64 bytes);
+  [[nodiscard]] Error add_registration(void* address, u64 bytes);
   [[nodiscard]] Error remove_registration(const void* address);
   // The rank is lost: its queue pairs are broken off, and its communicators fail.
   void lose(u32 rank, const std::string& how);

@@ -18,7 +18,7 @@ struct Algorithm {
   void on_ack(const AckSignal&, Time) {}
   void on_nak(Time) {}
   void on_timeout(Time) {}
-  void on_sent(u64 /*octets*/, Time) {}
+  void on_sent(u64 /*bytes*/, Time) {}
   // Returns the number of payload bytes that may be in flight.
   [[nodiscard]] u64 window(Time) { return kNoWindow; }
   // Returns true if the signals so far lower the rate later, not yet.

@@ -39,8 +39,8 @@ void CongestionControl::on_timeout(Time now) {
   std::visit([now](auto& algorithm) { algorithm.on_timeout(now); }, algorithm_);
 }
 
-void CongestionControl::on_sent(u64 octets, Time now) {
-  std::visit([octets, now](auto& algorithm) { algorithm.on_sent(octets, now); }, algorithm_);
+void CongestionControl::on_sent(u64 bytes, Time now) {
+  std::visit([bytes, now](auto& algorithm) { algorithm.on_sent(bytes, now); }, algorithm_);
 }
 
 Rate CongestionControl::rate(Time now) {
@@ -51,15 +51,15 @@ u64 CongestionControl::window(Time now) {
   const u64 own = std::visit([now](auto& algorithm) { return algorithm.window(now); }, algorithm_);
   switch (window_.kind) {
     case WindowParameters::Kind::kNone: return own;
-    case WindowParameters::Kind::kFixed: return std::min(own, window_.octets);
+    case WindowParameters::Kind::kFixed: return std::min(own, window_.bytes);
     case WindowParameters::Kind::kByRate: return std::min(own, window_by_rate(now));
   }
   CHECK_UNREACHABLE();
 }
 
 u64 CongestionControl::window_by_rate(Time now) {
-  const auto octet_rate = static_cast<unsigned __int128>(window_.octets) * rate(now).bps();
-  return std::max<u64>(1, static_cast<u64>(octet_rate / window_.line_rate.bps()));
+  const auto byte_rate = static_cast<unsigned __int128>(window_.bytes) * rate(now).bps();
+  return std::max<u64>(1, static_cast<u64>(byte_rate / window_.line_rate.bps()));
 }
 
 bool CongestionControl::will_slow_down() const {

@@ -28,9 +28,9 @@ class CongestionControl {
   // --- inputs
   void on_cnp(Time now);
   void on_ack(const AckSignal& ack, Time now);
-  void on_nak(Time now);               // a PSN sequence error: a packet was lost
-  void on_timeout(Time now);           // the peer was silent
-  void on_sent(u64 octets, Time now);  // as pacing counts them
+  void on_nak(Time now);              // a PSN sequence error: a packet was lost
+  void on_timeout(Time now);          // the peer was silent
+  void on_sent(u64 bytes, Time now);  // as pacing counts them
 
   // --- outputs
   // Returns the rate of the next packet.

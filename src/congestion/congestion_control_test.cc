@@ -16,7 +16,7 @@ TEST(CongestionControlTest, AWindowFollowsTheRateIfAsked) {
   const CongestionParameters p{
       .algorithm = DCQCNParameters{.line_rate = gbps(100)},
       .window = {
-          .kind = WindowParameters::Kind::kByRate, .octets = 300'000, .line_rate = gbps(100)}};
+          .kind = WindowParameters::Kind::kByRate, .bytes = 300'000, .line_rate = gbps(100)}};
   CongestionControl control(p);
   EXPECT_TRUE(control.wants_acks());
   EXPECT_EQ(control.window(kStart), 300'000u);
@@ -51,10 +51,10 @@ TEST(CongestionControlTest, AnySignalsLeaveABoundedRate) {
         for (HopTelemetry& hop : path.hops)
           hop = {.rate = Rate::from_bps(prng.below(800'000'000'000)),
                  .at = Time::from_ps(static_cast<i64>(prng.below(1u << 31)) * 1000),
-                 .sent_octets = prng.next(),
-                 .queued_octets = prng.next()};
-        const AckSignal ack{.acknowledged_octets = prng.below(1u << 20),
-                            .in_flight_octets = prng.below(1u << 20),
+                 .sent_bytes = prng.next(),
+                 .queued_bytes = prng.next()};
+        const AckSignal ack{.acknowledged_bytes = prng.below(1u << 20),
+                            .in_flight_bytes = prng.below(1u << 20),
                             .round_trip = ps(static_cast<i64>(prng.below(5'000'000'000))),
                             .path = prng.chance(0.5) ? &path : nullptr};
         const u64 kind = prng.below(6);
@@ -62,7 +62,7 @@ TEST(CongestionControlTest, AnySignalsLeaveABoundedRate) {
           if (kind == 0) control->on_cnp(now);
           if (kind == 1) control->on_nak(now);
           if (kind == 2) control->on_timeout(now);
-          if (kind == 3) control->on_sent(ack.acknowledged_octets, now);
+          if (kind == 3) control->on_sent(ack.acknowledged_bytes, now);
           if (kind >= 4) control->on_ack(ack, now);
         }
         ASSERT_GE(one.rate(now), Rate::from_bps(1)) << name << ' ' << seed << ' ' << i;
@@ -78,7 +78,7 @@ TEST(CongestionControlTest, AnySignalsLeaveABoundedRate) {
 TEST(CongestionControlTest, AFixedWindowBoundsTheQueue) {
   const CongestionParameters p{
       .algorithm = ConstantRateParameters{.line_rate = gbps(100)},
-      .window = {.kind = WindowParameters::Kind::kFixed, .octets = 125'000}};
+      .window = {.kind = WindowParameters::Kind::kFixed, .bytes = 125'000}};
   test::ToyNetwork network(p, 4, gbps(100), us(10));
   network.run(ms(1));
   const std::vector<double> shares = network.shares(ms(10));

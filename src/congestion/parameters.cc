@@ -3,9 +3,9 @@
 namespace verbena {
 
 bool WindowParameters::valid() const {
-  constexpr u64 kMaxOctets = 100'000'000;
+  constexpr u64 kMaxBytes = 100'000'000;
   if (kind == Kind::kNone) return true;
-  return octets >= 1 && octets <= kMaxOctets && (kind != Kind::kByRate || line_rate > Rate{});
+  return bytes >= 1 && bytes <= kMaxBytes && (kind != Kind::kByRate || line_rate > Rate{});
 }
 
 bool CongestionParameters::valid() const {

@@ -23,10 +23,10 @@ struct WindowParameters {
   enum class Kind : u8 {
     kNone,
     kFixed,
-    kByRate,  // in proportion to the rate: `octets` at line_rate
+    kByRate,  // in proportion to the rate: `bytes` at line_rate
   };
   Kind kind = Kind::kNone;
-  u64 octets = 0;    // of payload; 1 .. 100 MB
+  u64 bytes = 0;     // of payload; 1 .. 100 MB
   Rate line_rate{};  // kByRate
 
   [[nodiscard]] bool valid() const;

@@ -10,7 +10,7 @@ Rate part_of(Rate rate, u64 divisor) {
   return std::max(mbps(1), Rate::from_bps(rate.bps() / divisor));
 }
 
-u64 octets_in_50_us(Rate rate) {
+u64 bytes_in_50_us(Rate rate) {
   return std::clamp<u64>(rate.bps() / 8 / 20'000, 4096, 100'000'000);
 }
 
@@ -82,7 +82,7 @@ CongestionParameters hpcc(Rate line_rate) {
   const double window = static_cast<double>(line_rate.bps()) / 8 * parameters.base_rtt.seconds();
   parameters.line_rate = line_rate;
   parameters.min_rate = std::min(line_rate, part_of(line_rate, 1000));
-  parameters.additive_octets = window * (1 - parameters.eta) / 32;
+  parameters.additive_bytes = window * (1 - parameters.eta) / 32;
   return {.algorithm = parameters};
 }
 
@@ -93,7 +93,7 @@ CongestionParameters dctcp(Rate line_rate) {
                                        .min_rate = std::min(line_rate, part_of(line_rate, 1000)),
                                        .additive_increase = std::min(line_rate, mbps(160))},
           .window = {.kind = WindowParameters::Kind::kByRate,
-                     .octets = octets_in_50_us(line_rate),
+                     .bytes = bytes_in_50_us(line_rate),
                      .line_rate = line_rate},
           .notification = {.cnp_interval = Duration{}}};
 }
@@ -101,7 +101,7 @@ CongestionParameters dctcp(Rate line_rate) {
 // The window is the data that line_rate carries in 50 us.
 CongestionParameters window(Rate line_rate) {
   return {.algorithm = ConstantRateParameters{.line_rate = line_rate},
-          .window = {.kind = WindowParameters::Kind::kFixed, .octets = octets_in_50_us(line_rate)}};
+          .window = {.kind = WindowParameters::Kind::kFixed, .bytes = bytes_in_50_us(line_rate)}};
 }
 
 // Every marked packet has its BECN.

@@ -11,10 +11,10 @@ namespace verbena {
 // One hop's in-band telemetry, as it was when the packet left that switch's port. Li et al.,
 // SIGCOMM 2019, 4.1.
 struct HopTelemetry {
-  Rate rate;              // of the port
-  Time at;                // when the packet left, by that switch's clock
-  u64 sent_octets = 0;    // by the port, in its whole life
-  u64 queued_octets = 0;  // in the port's queue
+  Rate rate;             // of the port
+  Time at;               // when the packet left, by that switch's clock
+  u64 sent_bytes = 0;    // by the port, in its whole life
+  u64 queued_bytes = 0;  // in the port's queue
 };
 
 // The hops of one packet, in the order of its path. Hops beyond kMaxHops are not recorded.
@@ -28,8 +28,8 @@ struct PathTelemetry {
 
 // An acknowledgement of new data.
 struct AckSignal {
-  u64 acknowledged_octets = 0;  // of payload, for the first time
-  u64 in_flight_octets = 0;     // of payload, sent and still not acknowledged
+  u64 acknowledged_bytes = 0;  // of payload, for the first time
+  u64 in_flight_bytes = 0;     // of payload, sent and still not acknowledged
   // Time since the newest of the acknowledged packets was sent; 0 if it is not known (for example
   // because it was sent twice).
   Duration round_trip{};

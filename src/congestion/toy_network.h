@@ -40,7 +40,7 @@ struct ToyNetwork {
     double sent = 0, in_flight = 0, left_over = 0;
     struct Sent {
       Time sent, acknowledged;
-      double octets;
+      double bytes;
       PathTelemetry path;
     };
     std::deque<Sent> waiting;
@@ -57,18 +57,18 @@ struct ToyNetwork {
     double arriving = 0;
     for (Flow& flow : flows) {
       acknowledge(flow);
-      double octets = static_cast<double>(flow.control.rate(now).bps()) / 8 * seconds;
+      double bytes = static_cast<double>(flow.control.rate(now).bps()) / 8 * seconds;
       const u64 window = flow.control.window(now);
       if (window != kNoWindow)
-        octets = std::min(octets, std::max(0.0, static_cast<double>(window) - flow.in_flight));
-      octets += flow.left_over;
-      flow.left_over = octets < 1 ? octets : 0;
-      if (octets < 1) continue;
-      flow.control.on_sent(static_cast<u64>(octets), now);
-      flow.sent += octets;
-      flow.in_flight += octets;
-      arriving += octets;
-      Flow::Sent sent{now, now + base_rtt + queueing(), octets, {}};
+        bytes = std::min(bytes, std::max(0.0, static_cast<double>(window) - flow.in_flight));
+      bytes += flow.left_over;
+      flow.left_over = bytes < 1 ? bytes : 0;
+      if (bytes < 1) continue;
+      flow.control.on_sent(static_cast<u64>(bytes), now);
+      flow.sent += bytes;
+      flow.in_flight += bytes;
+      arriving += bytes;
+      Flow::Sent sent{now, now + base_rtt + queueing(), bytes, {}};
       sent.path.count = 1;
       flow.waiting.push_back(sent);
     }
@@ -81,13 +81,13 @@ struct ToyNetwork {
     while (!flow.waiting.empty() && flow.waiting.front().acknowledged <= now) {
       Flow::Sent sent = flow.waiting.front();
       flow.waiting.pop_front();
-      flow.in_flight -= sent.octets;
+      flow.in_flight -= sent.bytes;
       sent.path.hops[0] = {.rate = capacity,
                            .at = now,
-                           .sent_octets = static_cast<u64>(passed),
-                           .queued_octets = static_cast<u64>(queue)};
-      flow.control.on_ack({.acknowledged_octets = static_cast<u64>(sent.octets),
-                           .in_flight_octets = static_cast<u64>(std::max(flow.in_flight, 0.0)),
+                           .sent_bytes = static_cast<u64>(passed),
+                           .queued_bytes = static_cast<u64>(queue)};
+      flow.control.on_ack({.acknowledged_bytes = static_cast<u64>(sent.bytes),
+                           .in_flight_bytes = static_cast<u64>(std::max(flow.in_flight, 0.0)),
                            .round_trip = now - sent.sent,
                            .path = &sent.path},
                           now);

@@ -64,33 +64,33 @@ void MPASetUp::send(MPAFrame frame, const MPAEnhancement& enhancement,
   sent_ = 0;
 }
 
-void MPASetUp::on_sent(std::size_t octets) {
-  sent_ += octets;
+void MPASetUp::on_sent(std::size_t bytes) {
+  sent_ += bytes;
   CHECK(sent_ <= outgoing_.size());
   if (state_ == State::kSending && sent_ == outgoing_.size()) state_ = State::kAwaitsReply;
 }
 
-std::span<const u8> MPASetUp::on_octets(std::span<const u8> octets) {
-  while (!octets.empty() && (state_ == State::kAwaitsReply || state_ == State::kAwaitsRequest)) {
+std::span<const u8> MPASetUp::on_bytes(std::span<const u8> bytes) {
+  while (!bytes.empty() && (state_ == State::kAwaitsReply || state_ == State::kAwaitsRequest)) {
     const std::size_t size = incoming_.size() < MPAFrame::kSize
                                  ? MPAFrame::kSize
                                  : MPAFrame::kSize + frame_.private_data_length;
-    const std::size_t take = std::min(octets.size(), size - incoming_.size());
-    incoming_.insert(incoming_.end(), octets.begin(),
-                     octets.begin() + static_cast<std::ptrdiff_t>(take));
-    octets = octets.subspan(take);
+    const std::size_t take = std::min(bytes.size(), size - incoming_.size());
+    incoming_.insert(incoming_.end(), bytes.begin(),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(take));
+    bytes = bytes.subspan(take);
     if (!MPAFrame::may_begin(incoming_, state_ == State::kAwaitsReply)) {
       state_ = State::kFailed;
     } else if (incoming_.size() == MPAFrame::kSize && take != 0) {
       const std::optional<MPAFrame> frame = MPAFrame::decode(incoming_);
-      if (!frame) return refuse(), octets;
+      if (!frame) return refuse(), bytes;
       frame_ = *frame;
       if (has_frame()) on_frame();
     } else if (incoming_.size() > MPAFrame::kSize && has_frame()) {
       on_frame();
     }
   }
-  return octets;
+  return bytes;
 }
 
 bool MPASetUp::has_frame() const {
@@ -177,8 +177,8 @@ std::span<const u8> MPASetUp::private_data() const {
 }
 
 // A peer that is not Verbena needs time to take our ready-to-receive message: Linux's siw leaves
-// octets that arrive meanwhile in the socket.
-StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
+// bytes that arrive meanwhile in the socket.
+StreamAgreement MPASetUp::agreement(u32 segment_bytes) const {
   CHECK(state_ == State::kAgreed);
   const bool is_active = frame_.is_reply;
   const bool has_ready = ready_ != ReadyToReceive::kNone;
@@ -193,7 +193,7 @@ StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
           .ready_patience = waits && !waits_long ? std::optional(kPatience) : std::nullopt,
           .ird = config_.ird,
           .ord = std::min(config_.ord, peer_ird_),
-          .segment_octets = segment_octets};
+          .segment_bytes = segment_bytes};
 }
 
 }  // namespace verbena

@@ -1,5 +1,5 @@
 // MPASetUp: the request and the reply that begin an iWARP connection, at one end. RFC 5044, 7.1;
-// RFC 6581 (revision 2: IRD and ORD, ready-to-receive messages). Octets in, octets out.
+// RFC 6581 (revision 2: IRD and ORD, ready-to-receive messages). Bytes in, bytes out.
 //
 // Sans-IO: no socket, clock, thread, lock, global or log sink. Same calls in the same order give
 // the same outputs, bit for bit. The driver keeps the time: a peer that never speaks causes no
@@ -50,10 +50,10 @@ class MPASetUp {
   [[nodiscard]] static MPASetUp passive(const MPAConfig& config);
 
   [[nodiscard]] State state() const { return state_; }
-  // Takes the octets of the peer's frame. Returns those behind it: the stream's.
-  [[nodiscard]] std::span<const u8> on_octets(std::span<const u8> octets);
+  // Takes the bytes of the peer's frame. Returns those behind it: the stream's.
+  [[nodiscard]] std::span<const u8> on_bytes(std::span<const u8> bytes);
   [[nodiscard]] std::span<const u8> to_send() const { return std::span(outgoing_).subspan(sent_); }
-  void on_sent(std::size_t octets);
+  void on_sent(std::size_t bytes);
 
   // Passive, in kRequested.
   void accept(u8 ird, u8 ord, std::span<const u8> private_data);
@@ -63,8 +63,8 @@ class MPASetUp {
   [[nodiscard]] std::span<const u8> private_data() const;
   [[nodiscard]] u8 peer_ird() const { return peer_ird_; }
   [[nodiscard]] u8 peer_ord() const { return peer_ord_; }
-  // Valid in kAgreed. `segment_octets` is the segment size of the TCP connection.
-  [[nodiscard]] StreamAgreement agreement(u32 segment_octets) const;
+  // Valid in kAgreed. `segment_bytes` is the segment size of the TCP connection.
+  [[nodiscard]] StreamAgreement agreement(u32 segment_bytes) const;
 
  private:
   MPASetUp(const MPAConfig& config, State state) : config_(config), state_(state) {}

@@ -9,28 +9,28 @@ using State = MPASetUp::State;
 using iwarp::MPAEnhancement;
 using iwarp::MPAFrame;
 
-std::vector<u8> octets_of(std::string_view text) { return {text.begin(), text.end()}; }
+std::vector<u8> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 std::vector<u8> take(MPASetUp& from) {
-  const std::vector<u8> octets(from.to_send().begin(), from.to_send().end());
-  from.on_sent(octets.size());
-  return octets;
+  const std::vector<u8> bytes(from.to_send().begin(), from.to_send().end());
+  from.on_sent(bytes.size());
+  return bytes;
 }
 
 TEST(MPASetUp, AgreesInBothRevisions) {
   for (const u8 revision : {u8{1}, u8{2}}) {
-    const std::vector<u8> hello = octets_of("hello"), welcome = octets_of("welcome!");
+    const std::vector<u8> hello = bytes_of("hello"), welcome = bytes_of("welcome!");
     MPASetUp active =
         MPASetUp::active({.revision = revision, .crc = false, .ird = 5, .ord = 9}, hello);
     MPASetUp passive = MPASetUp::passive({.crc = false, .ird = 16, .ord = 16});
     EXPECT_EQ(active.state(), State::kSending);
-    EXPECT_TRUE(passive.on_octets(take(active)).empty());
+    EXPECT_TRUE(passive.on_bytes(take(active)).empty());
     EXPECT_EQ(active.state(), State::kAwaitsReply);
     ASSERT_EQ(passive.state(), State::kRequested);
     EXPECT_TRUE(std::ranges::equal(passive.private_data(), hello));
     passive.accept(7, 16, welcome);
     std::vector<u8> reply = take(passive);
     reply.push_back(0xaa);  // the stream begins
-    EXPECT_EQ(active.on_octets(reply).size(), 1u);
+    EXPECT_EQ(active.on_bytes(reply).size(), 1u);
     ASSERT_EQ(active.state(), State::kAgreed);
     EXPECT_TRUE(std::ranges::equal(active.private_data(), welcome));
     const StreamAgreement a = active.agreement(1448), b = passive.agreement(1448);
@@ -54,9 +54,9 @@ TEST(MPASetUp, CRCsAreUsedWhereOneEndAsks) {
   for (const auto& [a, b] : {std::pair{true, false}, {false, true}}) {
     MPASetUp active = MPASetUp::active({.crc = a}, {});
     MPASetUp passive = MPASetUp::passive({.crc = b});
-    (void)passive.on_octets(take(active));
+    (void)passive.on_bytes(take(active));
     passive.accept(0, 0, {});
-    (void)active.on_octets(take(passive));
+    (void)active.on_bytes(take(passive));
     EXPECT_TRUE(active.agreement(1448).crc);
     EXPECT_TRUE(passive.agreement(1448).crc);
   }
@@ -66,9 +66,9 @@ TEST(MPASetUp, AnotherPeerHasTimeToTakeTheReadyMessage) {
   for (const bool is_verbena : {true, false}) {
     MPASetUp active = MPASetUp::active({}, {});
     MPASetUp passive = MPASetUp::passive({.rfc7306 = is_verbena});
-    (void)passive.on_octets(take(active));
+    (void)passive.on_bytes(take(active));
     passive.accept(1, 1, {});
-    (void)active.on_octets(take(passive));
+    (void)active.on_bytes(take(passive));
     const StreamAgreement agreement = active.agreement(1448);
     EXPECT_EQ(agreement.to_send, ReadyToReceive::kWrite);
     EXPECT_EQ(agreement.awaits_ready, !is_verbena);
@@ -80,9 +80,9 @@ TEST(MPASetUp, AnotherPeerHasTimeToTakeTheReadyMessage) {
 TEST(MPASetUp, AnEchoOfOurMarkIsNoAnswerToIt) {
   MPASetUp active = MPASetUp::active({.ird = 1, .ord = 1}, {});
   std::vector<u8> echo = take(active);
-  const std::vector<u8> key = octets_of("MPA ID Rep Frame");
+  const std::vector<u8> key = bytes_of("MPA ID Rep Frame");
   std::ranges::copy(key, echo.begin());
-  (void)active.on_octets(echo);
+  (void)active.on_bytes(echo);
   ASSERT_EQ(active.state(), State::kAgreed);
   EXPECT_FALSE(active.agreement(1448).atomics_and_immediate);
 }
@@ -90,11 +90,11 @@ TEST(MPASetUp, AnEchoOfOurMarkIsNoAnswerToIt) {
 TEST(MPASetUp, RejectsWithPrivateData) {
   MPASetUp active = MPASetUp::active({}, {});
   MPASetUp passive = MPASetUp::passive({});
-  (void)passive.on_octets(take(active));
-  passive.reject(octets_of("no"));
-  (void)active.on_octets(take(passive));
+  (void)passive.on_bytes(take(active));
+  passive.reject(bytes_of("no"));
+  (void)active.on_bytes(take(passive));
   EXPECT_EQ(active.state(), State::kRejected);
-  EXPECT_TRUE(std::ranges::equal(active.private_data(), octets_of("no")));
+  EXPECT_TRUE(std::ranges::equal(active.private_data(), bytes_of("no")));
 }
 
 TEST(MPASetUp, TheLongestPrivateDataFits) {
@@ -102,14 +102,14 @@ TEST(MPASetUp, TheLongestPrivateDataFits) {
   MPASetUp active = MPASetUp::active({}, longest);
   MPASetUp passive = MPASetUp::passive({});
   const std::vector<u8> request = take(active);
-  for (const u8 octet : request) EXPECT_TRUE(passive.on_octets({&octet, 1}).empty());  // one by one
+  for (const u8 byte : request) EXPECT_TRUE(passive.on_bytes({&byte, 1}).empty());  // one by one
   ASSERT_EQ(passive.state(), State::kRequested);
   EXPECT_TRUE(std::ranges::equal(passive.private_data(), longest));
 }
 
-TEST(MPASetUp, GarbageFailsAtItsFirstOctet) {
+TEST(MPASetUp, GarbageFailsAtItsFirstByte) {
   MPASetUp passive = MPASetUp::passive({});
-  (void)passive.on_octets(octets_of("G"));
+  (void)passive.on_bytes(bytes_of("G"));
   EXPECT_EQ(passive.state(), State::kFailed);
   EXPECT_TRUE(passive.to_send().empty());
 }
@@ -117,10 +117,10 @@ TEST(MPASetUp, GarbageFailsAtItsFirstOctet) {
 TEST(MPASetUp, AReplyIsNoRequest) {
   MPASetUp active = MPASetUp::active({}, {});
   MPASetUp passive = MPASetUp::passive({});
-  (void)passive.on_octets(take(active));
+  (void)passive.on_bytes(take(active));
   passive.accept(0, 0, {});
   MPASetUp other = MPASetUp::passive({});
-  (void)other.on_octets(take(passive));
+  (void)other.on_bytes(take(passive));
   EXPECT_EQ(other.state(), State::kFailed);
 }
 
@@ -129,7 +129,7 @@ TEST(MPASetUp, AnUnknownRevisionIsToldTheHighest) {
   std::vector<u8> request = take(active);
   request[17] = 3;
   MPASetUp passive = MPASetUp::passive({});
-  (void)passive.on_octets(request);
+  (void)passive.on_bytes(request);
   EXPECT_EQ(passive.state(), State::kFailed);
   const std::optional<MPAFrame> reply = MPAFrame::decode(passive.to_send());
   ASSERT_TRUE(reply.has_value());
@@ -143,11 +143,11 @@ TEST(MPASetUp, EachEndAsksForMarkersByItself) {
     for (const bool passive_asks : {false, true}) {
       MPASetUp active = MPASetUp::active({.markers = active_asks}, {});
       MPASetUp passive = MPASetUp::passive({.markers = passive_asks});
-      (void)passive.on_octets(active.to_send());
+      (void)passive.on_bytes(active.to_send());
       active.on_sent(active.to_send().size());
       ASSERT_EQ(passive.state(), State::kRequested);
       passive.accept(1, 1, {});
-      (void)active.on_octets(passive.to_send());
+      (void)active.on_bytes(passive.to_send());
       ASSERT_EQ(active.state(), State::kAgreed);
       const StreamAgreement of_active = active.agreement(1448),
                             of_passive = passive.agreement(1448);
@@ -164,7 +164,7 @@ TEST(MPASetUp, UnknownReadyMessagesAreRefused) {
       std::span(request).first<MPAFrame::kSize>());
   MPAEnhancement{.peer_to_peer = true}.encode(std::span(request).last<MPAEnhancement::kSize>());
   MPASetUp other = MPASetUp::passive({});
-  (void)other.on_octets(request);
+  (void)other.on_bytes(request);
   EXPECT_EQ(other.state(), State::kFailed);
 }
 

@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-constexpr std::size_t kEngineOctets = 2048;  // about an RC engine's
+constexpr std::size_t kEngineBytes = 2048;  // about an RC engine's
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Device::fetch(u32 step, QPN qpn) const {
   const QueuePair* const qp = impl_->qps.find(qpn);
   if (qp == nullptr) return;
   if (step == 2) return prefetch_object(*qp);
-  if (qp->engine != nullptr) prefetch_octets(qp->engine.get(), kEngineOctets);
+  if (qp->engine != nullptr) prefetch_bytes(qp->engine.get(), kEngineBytes);
 }
 
 const DeviceConfig& Device::config() const { return impl_->config; }

@@ -73,7 +73,7 @@ struct DeviceConfig {
   DeviceLimits limits;
   u64 seed = 1;           // of keys and initial values
   PathAllowances path;    // for sockets and schedulers; the default is a NIC's: none
-  u32 packet_octets = 0;  // of payload in a full RC packet; 0: the QP's path MTU
+  u32 packet_bytes = 0;   // of payload in a full RC packet; 0: the QP's path MTU
   u32 ack_interval = 32;  // RC packets between two requests for an ACK, at most
   Retransmission retransmission = Retransmission::kGoBackN;
   u32 reordering_packets = 3;       // with selective repeat. RCLimits

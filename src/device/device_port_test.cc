@@ -100,12 +100,12 @@ TEST_F(DevicePortTest, EachQPCountsItsTraffic) {
   post_receive(ends.b, 0, 64);
   post_send(ends, 40);
   wire.run();
-  const u64 octets = BTH::kSize + 40 + kICRCSize;
+  const u64 bytes = BTH::kSize + 40 + kICRCSize;
   EXPECT_EQ(wire.a.device.traffic_of(ends.a).sent_packets, 1u);
-  EXPECT_EQ(wire.a.device.traffic_of(ends.a).sent_octets, octets);
+  EXPECT_EQ(wire.a.device.traffic_of(ends.a).sent_bytes, bytes);
   EXPECT_EQ(wire.a.device.traffic_of(ends.a).received_packets, 0u);
   EXPECT_EQ(wire.b.device.traffic_of(ends.b).received_packets, 1u);
-  EXPECT_EQ(wire.b.device.traffic_of(ends.b).received_octets, octets);
+  EXPECT_EQ(wire.b.device.traffic_of(ends.b).received_bytes, bytes);
   EXPECT_EQ(wire.b.device.traffic_of(idle.b).received_packets, 0u);
 }
 
@@ -178,7 +178,7 @@ TEST_F(DevicePortTest, FramesAreAddressedAsThePathSays) {
   EXPECT_EQ(bth.pad_count, 3);
   const Counters& counters = wire.a.device.counters();
   EXPECT_EQ(counters.port_xmit_packets, 1u);
-  EXPECT_EQ(counters.port_xmit_octets, 24u);
+  EXPECT_EQ(counters.port_xmit_bytes, 24u);
 }
 
 // 64 QPs with neighbouring numbers, so that a link can join what they send.

@@ -105,7 +105,7 @@ class HostileWorld {
     config.limits.max_mr = config.limits.max_mw = 64;
     config.congestion = *congestion_named("dcqcn", gbps(1));
     config.congestion.window = {
-        .kind = WindowParameters::Kind::kByRate, .octets = 8192, .line_rate = gbps(1)};
+        .kind = WindowParameters::Kind::kByRate, .bytes = 8192, .line_rate = gbps(1)};
     return config;
   }
   MRKeys enroll(std::size_t at, AccessFlags access) {

@@ -21,9 +21,9 @@ void describe(Bytes headers, std::size_t transport_bytes, PacketRecord& out) {
 }
 
 u8 syndrome_of(const AETH& aeth) {
-  std::array<u8, AETH::kSize> octets;
-  aeth.encode(octets);
-  return octets[0];
+  std::array<u8, AETH::kSize> bytes;
+  aeth.encode(bytes);
+  return bytes[0];
 }
 
 }  // namespace

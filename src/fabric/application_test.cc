@@ -44,7 +44,7 @@ class PingPong final : public Application {
   Network network_;
 };
 
-// BTH, RETH, ImmDt, ICRC and 46 octets below: 82 with each message, 66 of each acknowledgement.
+// BTH, RETH, ImmDt, ICRC and 46 bytes below: 82 with each message, 66 of each acknowledgement.
 TEST(Application, AMessageArrivesBeforeItsSenderKnows) {
   PingPong hosts(7);
   hosts.network().set_alarm(0, Time::from_ns(500), 7);

@@ -26,7 +26,7 @@ struct Ring {
   Ring(PauseExpiry expiry, bool watchdog) : network(topology, config(expiry, watchdog)) {
     for (u32 i = 0; i < kRing; ++i)
       EXPECT_TRUE(
-          network.add_flow({.source = i, .destination = (i + 2) % kRing, .octets = 5'000'000}));
+          network.add_flow({.source = i, .destination = (i + 2) % kRing, .bytes = 5'000'000}));
   }
   static NetworkConfig config(PauseExpiry expiry, bool watchdog) {
     NetworkConfig config = with_expiry(expiry);
@@ -87,7 +87,7 @@ TEST(Deadlock, UpAndDownRoutesHaveNone) {
       for (const NodeIndex target : {to % 16, to % 4 * 4})
         if (target != from) {
           ++flows;
-          EXPECT_TRUE(network.add_flow({.source = from, .destination = target, .octets = 500'000}));
+          EXPECT_TRUE(network.add_flow({.source = from, .destination = target, .bytes = 500'000}));
         }
   (void)network.run(Time::from_ns(1'000'000'000));
   EXPECT_EQ(network.flows_finished(), flows);

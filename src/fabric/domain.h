@@ -39,7 +39,7 @@ struct ConnectionRequest {
   enum class Kind : u8 { kOpen, kSend, kClose };
   Kind kind = Kind::kOpen;
   u32 connection = 0;
-  u32 octets = 0, word = 0;  // kSend
+  u32 bytes = 0, word = 0;  // kSend
 };
 
 class Domain {

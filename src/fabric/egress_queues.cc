@@ -4,9 +4,9 @@
 
 namespace verbena::fabric {
 
-u64 EgressQueues::octets_of_all() const {
+u64 EgressQueues::bytes_of_all() const {
   u64 sum = 0;
-  for (const Queue& queue : queues_) sum += queue.octets;
+  for (const Queue& queue : queues_) sum += queue.bytes;
   return sum;
 }
 

@@ -1,6 +1,6 @@
 // EgressQueues: what waits at one port of a switch, by priority, and whose turn it is. IEEE 802.1Q,
 // 8.6.8: strict priority (8.6.8.1) for some, then deficit round robin among the rest (Shreedhar and
-// Varghese, SIGCOMM 1995), by frames or by octets.
+// Varghese, SIGCOMM 1995), by frames or by bytes.
 // Beside the eight there is one for the MAC's own pause frames, which goes first and never pauses.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace verbena::fabric {
 
 struct QueueDiscipline {
   u8 strict = 0;  // priorities, a bit each: these first, the highest before the others
-  // Octets that each of the others may send in its turn; 0: one frame.
+  // Bytes that each of the others may send in its turn; 0: one frame.
   std::array<u32, kPriorities> quantum{};
 };
 
@@ -28,7 +28,7 @@ class EgressQueues {
     else
       frames[to.tail].next = index;
     to.tail = index;
-    to.octets += frames[index].size_octets;
+    to.bytes += frames[index].size_bytes;
     busy_ |= bit(queue);
   }
   // kNoFrame: nothing may go now.
@@ -57,20 +57,20 @@ class EgressQueues {
   [[nodiscard]] bool is_paused(u32 priority) const { return (paused_ & bit(priority)) != 0; }
   [[nodiscard]] bool empty() const { return busy_ == 0; }
   [[nodiscard]] bool may_send() const { return ready() != 0; }
-  [[nodiscard]] u32 octets(u32 queue) const { return queues_[queue].octets; }
-  [[nodiscard]] u64 octets_of_all() const;
+  [[nodiscard]] u32 bytes(u32 queue) const { return queues_[queue].bytes; }
+  [[nodiscard]] u64 bytes_of_all() const;
 
  private:
   struct Queue {
     FrameIndex head = kNoFrame, tail = kNoFrame;
-    u32 octets = 0;
+    u32 bytes = 0;
   };
   static constexpr u16 bit(u32 queue) { return static_cast<u16>(1u << queue); }
   u16 ready() const { return busy_ & static_cast<u16>(~paused_); }
   u32 choose(u16 ready, const QueueDiscipline& discipline, const FramePool& frames);
   void pass_turn(u16 candidates, const QueueDiscipline& discipline, const FramePool& frames);
   u32 size_at_head(u32 queue, const FramePool& frames) const {
-    return frames[queues_[queue].head].size_octets;
+    return frames[queues_[queue].head].size_bytes;
   }
   FrameIndex pop_from(u32 queue, FramePool& frames) {
     Queue& from = queues_[queue];
@@ -78,7 +78,7 @@ class EgressQueues {
     Frame& frame = frames[index];
     from.head = frame.next;
     frame.next = kNoFrame;
-    from.octets -= frame.size_octets;
+    from.bytes -= frame.size_bytes;
     if (from.head == kNoFrame)
       busy_ &= static_cast<u16>(~bit(queue));
     else
@@ -90,7 +90,7 @@ class EgressQueues {
   u16 paused_ = 0;
   u8 turn_ = 0;  // of the round robin: the priority that sent last
   std::array<Queue, kPriorities + 1> queues_;
-  std::array<u32, kPriorities> deficit_{};  // octets left of a turn
+  std::array<u32, kPriorities> deficit_{};  // bytes left of a turn
 };
 
 }  // namespace verbena::fabric

@@ -8,9 +8,9 @@ namespace verbena::fabric {
 namespace {
 
 struct EgressQueuesTest : ::testing::Test {
-  void push(u32 queue, u16 octets = 1000) {
+  void push(u32 queue, u16 bytes = 1000) {
     const FrameIndex index = frames.take();
-    frames[index].size_octets = octets;
+    frames[index].size_bytes = bytes;
     frames[index].priority = static_cast<u8>(queue);
     queues.push(queue, index, frames);
   }
@@ -30,9 +30,9 @@ TEST_F(EgressQueuesTest, InOrderAndCounted) {
   EXPECT_EQ(pop({}), kNoFrame);
   push(3, 100);
   push(3, 200);
-  EXPECT_EQ(queues.octets(3), 300u);
-  EXPECT_EQ(frames[queues.pop({}, frames)].size_octets, 100);
-  EXPECT_EQ(queues.octets(3), 200u);
+  EXPECT_EQ(queues.bytes(3), 300u);
+  EXPECT_EQ(frames[queues.pop({}, frames)].size_bytes, 100);
+  EXPECT_EQ(queues.bytes(3), 200u);
   EXPECT_EQ(pop({}), 3u);
   EXPECT_TRUE(queues.empty());
 }
@@ -54,7 +54,7 @@ TEST_F(EgressQueuesTest, AFrameOfEachInTurn) {
   EXPECT_EQ(sent, (std::map<u32, u32>{{1, 20}, {2, 20}, {6, 20}}));
 }
 
-TEST_F(EgressQueuesTest, OctetsByQuantum) {
+TEST_F(EgressQueuesTest, BytesByQuantum) {
   for (int i = 0; i < 400; ++i) {
     push(1, 500);
     push(2, 1000);
@@ -62,12 +62,12 @@ TEST_F(EgressQueuesTest, OctetsByQuantum) {
   QueueDiscipline discipline;
   discipline.quantum[1] = 3000;
   discipline.quantum[2] = 1000;
-  std::map<u32, u32> octets;
+  std::map<u32, u32> bytes;
   for (int i = 0; i < 280; ++i) {
     const u32 queue = pop(discipline);
-    octets[queue] += queue == 1 ? 500 : 1000;
+    bytes[queue] += queue == 1 ? 500 : 1000;
   }
-  EXPECT_NEAR(octets[1], 3 * octets[2], 4000);
+  EXPECT_NEAR(bytes[1], 3 * bytes[2], 4000);
 }
 
 // Shreedhar and Varghese, 1995, 3: the deficit of a queue that runs empty is 0.
@@ -77,7 +77,7 @@ TEST_F(EgressQueuesTest, AnEmptyQueueSavesNoQuantum) {
   discipline.quantum[2] = discipline.quantum[3] = 1000;
   push(1);
   for (int i = 0; i < 5; ++i) push(2), push(3);
-  EXPECT_EQ(pop(discipline), 1u);  // and 9000 octets of its turn are left
+  EXPECT_EQ(pop(discipline), 1u);  // and 9000 bytes of its turn are left
   EXPECT_EQ(pop(discipline), 2u);
   for (int i = 0; i < 30; ++i) push(1);
   EXPECT_EQ(pop(discipline), 3u);

@@ -77,16 +77,16 @@ class Endpoint {
   void set_path_log(PathLog* log) { path_log_ = log; }
 
   // --- flows
-  // Sends so many octets to the peer. At its end the flow is finished().
-  virtual void write(EndNumber end, u64 octets, u32 flow) = 0;
+  // Sends so many bytes to the peer. At its end the flow is finished().
+  virtual void write(EndNumber end, u64 bytes, u32 flow) = 0;
   // Expects such a flow at this end. Returns true if the program of this end reads slowly: then the
   // flow is finished() here, when the program has read it all. Otherwise it is finished() at its
   // sender, with the last acknowledgement.
-  [[nodiscard]] virtual bool expect_flow(EndNumber /*end*/, u64 /*octets*/, u32 /*flow*/) {
+  [[nodiscard]] virtual bool expect_flow(EndNumber /*end*/, u64 /*bytes*/, u32 /*flow*/) {
     return false;
   }
   // Returns how many messages write() makes of them.
-  [[nodiscard]] virtual u32 messages_of(u64 octets) const = 0;
+  [[nodiscard]] virtual u32 messages_of(u64 bytes) const = 0;
 
   // --- messages of connections that stay
   struct Message {
@@ -95,14 +95,14 @@ class Endpoint {
     bool arrived = false;  // here; else it was sent from here, and is acknowledged
   };
   virtual void expect(EndNumber end, u32 messages, u32 connection) = 0;
-  virtual void send_message(EndNumber end, u32 octets, u32 connection, u32 word) = 0;
+  virtual void send_message(EndNumber end, u32 bytes, u32 connection, u32 word) = 0;
 
   // --- what has come of it. The caller takes it away.
   [[nodiscard]] std::vector<u32>& finished() { return finished_; }  // flows, acknowledged
   [[nodiscard]] std::vector<u32>& failed() { return failed_; }      // flows that were given up
   [[nodiscard]] std::vector<Message>& messages() { return messages_; }
 
-  [[nodiscard]] virtual u64 sent_octets(u32 port) const = 0;  // in frames
+  [[nodiscard]] virtual u64 sent_bytes(u32 port) const = 0;  // in frames
   [[nodiscard]] virtual Repairs repairs() const = 0;
   // Returns how long, until now, it had packets and no credits for any. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(Time /*now*/) const { return {}; }

@@ -8,7 +8,7 @@ namespace verbena::fabric {
 
 struct Flow {
   NodeIndex source = 0, destination = 0;
-  u64 octets = 0;
+  u64 bytes = 0;
   Time start{};
   u8 priority = 3;  // of its data
   u16 source_port = 0,
@@ -17,7 +17,7 @@ struct Flow {
 
 // A pair of RC QPs that stays, for an Application's messages: RDMA WRITEs with immediate data.
 struct ConnectionConfig {
-  static constexpr u32 kMaxMessageOctets = 1u << 30;
+  static constexpr u32 kMaxMessageBytes = 1u << 30;
 
   NodeIndex source = 0, destination = 0;
   u32 depth = 32;                             // messages under way, at most

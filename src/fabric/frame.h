@@ -33,24 +33,24 @@ enum class FrameType : u8 {
 };
 
 struct alignas(64) Frame {
-  static constexpr std::size_t kHeaderOctets = 32;  // BTH with RETH and ImmDt
+  static constexpr std::size_t kHeaderBytes = 32;  // BTH with RETH and ImmDt
 
   FrameIndex next = kNoFrame;                 // in the list that holds it
   u32 source = 0, destination = 0;            // hosts
   u16 source_port = 0, destination_port = 0;  // UDP
-  u16 size_octets = 0;                        // on the wire, as links and buffers count it
-  u16 payload_octets = 0;
+  u16 size_bytes = 0;                         // on the wire, as links and buffers count it
+  u16 payload_bytes = 0;
   u16 ingress = 0;       // the port of the switch that it came in by
   u16 pause_quanta = 0;  // kPause: of 512 bit times; 0 resumes. kFlowControl: FCCL
   FrameType type = FrameType::kRoCE;
   u8 priority = 0;       // the queue that it goes through; kPause: the one that it is about
   u8 traffic_class = 0;  // DSCP and ECN
-  u8 header_octets = 0;
+  u8 header_bytes = 0;
   bool obeys_pause = true;  // of its sender: false for what goes ahead of a pause
   Extent extent = Extent::kWhole;
-  bool notifies = false;                  // an acknowledgement that stands for a CNP too
-  bool is_judged = false;                 // by the rules of the link that it comes from
-  std::array<u8, kHeaderOctets> headers;  // BTH and what follows it
+  bool notifies = false;                 // an acknowledgement that stands for a CNP too
+  bool is_judged = false;                // by the rules of the link that it comes from
+  std::array<u8, kHeaderBytes> headers;  // BTH and what follows it
 
   // No switch forwards it.
   [[nodiscard]] bool is_for_a_neighbour() const {

@@ -14,8 +14,8 @@ namespace verbena::fabric {
 namespace {
 
 constexpr u32 kFewCQEs = 16;
-constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // frames: counted, not read
-constexpr const u8* kNowhere = nullptr;                              // and payload, not kept either
+constexpr std::array<u8, TransmissionTimes::kMaxBytes> kNoBytes{};  // frames: counted, not read
+constexpr const u8* kNowhere = nullptr;                             // and payload, not kept either
 
 bool is_cnp(const EgressFrame& frame) {
   return frame.headers[0] >> 5 == static_cast<u8>(Service::kCNP);
@@ -31,7 +31,7 @@ HostConfig as_nic(HostConfig config) {
 
 void be_on_infiniband(HostConfig& host, const InfiniBandConfig& config, const LinkConfig& link) {
   host.channel_adapter = {.credits = credits_for(config, link), .sl_to_vl = config.sl_to_vl};
-  host.sizes = {.overhead = kLocalOverheadOctets};
+  host.sizes = {.overhead = kLocalOverheadBytes};
   host.notification = Notification::kPacket;  // with the BECN. IBTA A10.2.1.2
   host.cnp_priority = config.sl_to_vl[host.cnp_priority];
 }
@@ -103,7 +103,7 @@ void Host::accept(FrameIndex index) {
   if (frame.type == FrameType::kLive) [[unlikely]]
     return deliver_live(index);
   const bool has_path = config_.collects_telemetry;
-  if (has_path && frame.payload_octets != 0) seen_ = domain_.frames.path(index);
+  if (has_path && frame.payload_bytes != 0) seen_ = domain_.frames.path(index);
   deliver(frame, has_path ? &domain_.frames.path(index) : nullptr);
   if (channel_adapter_) free(frame);
   domain_.frames.give_back(index);
@@ -113,7 +113,7 @@ void Host::accept(FrameIndex index) {
 void Host::fetch(u32 step, FrameIndex index) const {
   const Frame& frame = domain_.frames[index];
   if (frame.type != FrameType::kRoCE) return;
-  const std::array<u8, Frame::kHeaderOctets>& h = frame.headers;
+  const std::array<u8, Frame::kHeaderBytes>& h = frame.headers;
   device_.fetch(step, QPN{static_cast<u32>(h[5]) << 16 | static_cast<u32>(h[6]) << 8 | h[7]});
 }
 
@@ -122,13 +122,13 @@ void Host::fetch(u32 step, FrameIndex index) const {
 void Host::receive_slowly(HostPort& at, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   const ReceiverConfig& receiver = config_.receiver;
-  if (!channel_adapter_ && received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
+  if (!channel_adapter_ && received_.bytes(0) + frame.size_bytes > receiver.buffer_bytes) {
     ++domain_.counters.receiver_drops;
     return domain_.frames.give_back(index);
   }
   const u32 priority = frame.priority;
   received_.push(0, index, domain_.frames);
-  if (!channel_adapter_ && received_.octets(0) > receiver.pause_above &&
+  if (!channel_adapter_ && received_.bytes(0) > receiver.pause_above &&
       (at.asking & bit(priority)) == 0)
     ask_to_pause(at, priority, kLongestPause);
   if (drained_at_ == Time::never()) begin_drain();
@@ -136,15 +136,15 @@ void Host::receive_slowly(HostPort& at, FrameIndex index) {
 
 void Host::begin_drain() {
   const Frame& first = domain_.frames[received_.first(0)];
-  drained_at_ = domain_.now + config_.receiver.drain.time_of(first.size_octets);
+  drained_at_ = domain_.now + config_.receiver.drain.time_of(first.size_bytes);
   domain_.events.add({drained_at_, EventKind::kPause, ports_[0].place});
 }
 
 void Host::drain() {
   const FrameIndex index = received_.take(0, domain_.frames);
   drained_at_ = Time::never();
-  if (received_.octets(0) != 0) begin_drain();
-  if (received_.octets(0) < config_.receiver.resume_below)
+  if (received_.bytes(0) != 0) begin_drain();
+  if (received_.bytes(0) < config_.receiver.resume_below)
     for (HostPort& at : ports_)
       for (u32 priority = 0; priority < kPriorities; ++priority)
         if ((at.asking & ~at.stuck & bit(priority)) != 0) ask_to_pause(at, priority, 0);
@@ -167,7 +167,7 @@ void Host::on_pause_frame(HostPort& at, const Frame& frame) {
 
 void Host::ask_to_pause(HostPort& at, u32 priority, u16 quanta) {
   const FrameIndex index =
-      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pause_frame_octets);
+      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pause_frame_bytes);
   at.acknowledgements.push(EgressQueues::kControl, index, domain_.frames);
   transmit();
   if (quanta == 0) {
@@ -257,10 +257,10 @@ void Host::end_pauses(HostPort& at) {
 }
 
 void Host::deliver(const Frame& frame, const PathTelemetry* path) {
-  const Bytes headers = Bytes(frame.headers).first(frame.header_octets);
-  CHECK(frame.payload_octets == 0  // as a device has made it
+  const Bytes headers = Bytes(frame.headers).first(frame.header_bytes);
+  CHECK(frame.payload_bytes == 0  // as a device has made it
             ? packet_.assign(headers)
-            : packet_.assign(headers, Bytes(kNowhere, frame.payload_octets)));
+            : packet_.assign(headers, Bytes(kNowhere, frame.payload_bytes)));
   if (frame.notifies) notify(frame, packet_.headers.bth.dest_qp);
   IngressFrame addresses;
   addresses.source = GID::from_ipv4(addresses_[frame.source]);
@@ -268,13 +268,12 @@ void Host::deliver(const Frame& frame, const PathTelemetry* path) {
   addresses.traffic_class = channel_adapter_
                                 ? traffic_class_of(0, has_fecn(frame) ? ECN::kCE : ECN::kECT0)
                                 : frame.traffic_class;
-  if (frame.payload_octets == 0) addresses.path = path;
-  addresses.transport =
-      Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
-  if (config_.notification == Notification::kInAcknowledgement && frame.payload_octets == 0)
+  if (frame.payload_bytes == 0) addresses.path = path;
+  addresses.transport = Bytes(kNoBytes).first(frame.header_bytes + frame.payload_bytes + kICRCSize);
+  if (config_.notification == Notification::kInAcknowledgement && frame.payload_bytes == 0)
     addresses.traffic_class = config_.traffic_class;  // a mark says something of data alone
   device_.on_packet(packet_, addresses, domain_.now);
-  if (frame.payload_octets == 0) data_may_wait_ = true;
+  if (frame.payload_bytes == 0) data_may_wait_ = true;
 }
 
 // As if a CNP had come just before.
@@ -358,16 +357,16 @@ void Host::fill(Frame& frame) {
   frame.destination = connection.peer;
   frame.source_port = connection.source_port != 0 ? connection.source_port : out_.udp_source_port;
   frame.destination_port = connection.destination_port != 0 ? connection.destination_port : 4791;
-  frame.size_octets = size_of_frame();
-  frame.payload_octets = static_cast<u16>(out_.payload.size_bytes);
+  frame.size_bytes = size_of_frame();
+  frame.payload_bytes = static_cast<u16>(out_.payload.size_bytes);
   frame.priority = connection.priority;
   frame.traffic_class = out_.traffic_class;
-  frame.header_octets = out_.headers_size;
+  frame.header_bytes = out_.headers_size;
   frame.obeys_pause = true;
   frame.notifies = false;
   frame.is_judged = false;
-  CHECK(out_.headers_size <= Frame::kHeaderOctets);
-  std::copy_n(out_.headers.begin(), Frame::kHeaderOctets, frame.headers.begin());
+  CHECK(out_.headers_size <= Frame::kHeaderBytes);
+  std::copy_n(out_.headers.begin(), Frame::kHeaderBytes, frame.headers.begin());
 }
 
 u16 Host::size_of_frame() const {
@@ -410,10 +409,10 @@ HostPort& Host::port_by_hash(const Frame& frame) {
 void Host::move_waiting(HostPort& from) {
   for (EgressQueues HostPort::*const queues : {&HostPort::acknowledgements, &HostPort::parked})
     for (u32 queue = 0; queue <= EgressQueues::kControl; ++queue)
-      for (u32 octets = (from.*queues).octets(queue); octets != 0;) {
+      for (u32 bytes = (from.*queues).bytes(queue); bytes != 0;) {
         const FrameIndex index = (from.*queues).take(queue, domain_.frames);
         const Frame& frame = domain_.frames[index];
-        octets -= frame.size_octets;
+        bytes -= frame.size_bytes;
         HostPort& to = frame.type == FrameType::kPause ? from : port_for(frame);
         (to.*queues).push(queue, index, domain_.frames);
       }
@@ -460,9 +459,9 @@ void Host::transmit(HostPort& at) {
 }
 
 void Host::put_on_wire(HostPort& at, FrameIndex index) {
-  at.sent_octets += domain_.frames[index].size_octets;
+  at.sent_bytes += domain_.frames[index].size_bytes;
   if (channel_adapter_) channel_adapter_->on_sent(domain_.frames[index], domain_.now);
-  gate_.on_sent(domain_.frames[index].size_octets, domain_.now);
+  gate_.on_sent(domain_.frames[index].size_bytes, domain_.now);
   send(domain_, *at.port, index);
 }
 
@@ -540,23 +539,23 @@ void Host::send_live(LivePacket packet) {
 
 // Headers: as much of the packet as a frame has room for. It has a BTH at least.
 void Host::fill_live(Frame& frame, const LivePacket& packet) const {
-  const std::size_t transport = packet.octets.size() - kICRCSize;
-  const std::size_t headers = std::min<std::size_t>(transport, Frame::kHeaderOctets);
+  const std::size_t transport = packet.bytes.size() - kICRCSize;
+  const std::size_t headers = std::min<std::size_t>(transport, Frame::kHeaderBytes);
   frame.type = FrameType::kLive;
   frame.source = packet.source;
   frame.destination = packet.destination;
   frame.source_port = packet.udp_source_port;
   frame.destination_port = channel_adapter_ ? packet.dlid : 4791;
-  frame.size_octets = static_cast<u16>(transport + config_.sizes.overhead);
-  frame.payload_octets = static_cast<u16>(transport - headers);
+  frame.size_bytes = static_cast<u16>(transport + config_.sizes.overhead);
+  frame.payload_bytes = static_cast<u16>(transport - headers);
   frame.priority =
       packet.kind == LivePacket::Kind::kNotification ? config_.cnp_priority : packet.priority;
   frame.traffic_class = packet.traffic_class;
-  frame.header_octets = static_cast<u8>(headers);
+  frame.header_bytes = static_cast<u8>(headers);
   frame.obeys_pause = packet.kind == LivePacket::Kind::kData || config_.acknowledgements_obey_pause;
   frame.notifies = false;
   frame.is_judged = false;
-  std::copy_n(packet.octets.begin(), headers, frame.headers.begin());
+  std::copy_n(packet.bytes.begin(), headers, frame.headers.begin());
 }
 
 void Host::deliver_live(FrameIndex index) {
@@ -572,7 +571,7 @@ void Host::deliver_live(FrameIndex index) {
 
 void Host::note_left_live(FrameIndex index) {
   const LivePacket& packet = domain_.frames.live(index);
-  left_live_.push_back({packet.owner, static_cast<u32>(packet.octets.size())});
+  left_live_.push_back({packet.owner, static_cast<u32>(packet.bytes.size())});
 }
 
 }  // namespace verbena::fabric

@@ -45,7 +45,7 @@ struct HostConfig {
   u8 cnp_priority = 6;
   bool acknowledgements_obey_pause = true;
   u8 traffic_class = 2;  // ECT(0)
-  u16 pause_frame_octets = 64;
+  u16 pause_frame_bytes = 64;
   ReceiverConfig receiver{};
   PCIeConfig pcie{};
   FunctionConfig function{};
@@ -87,14 +87,14 @@ class Host final : public Endpoint {
   // Flows and messages are written to the peer's memory of that key.
   [[nodiscard]] RKey memory_key() const override { return keys_.r_key; }
   [[nodiscard]] std::optional<Rate> rate_of(EndNumber end, Time now) const override;
-  void write(EndNumber end, u64 octets, u32 flow) override;
-  [[nodiscard]] u32 messages_of(u64 octets) const override;
+  void write(EndNumber end, u64 bytes, u32 flow) override;
+  [[nodiscard]] u32 messages_of(u64 bytes) const override;
   void expect(EndNumber end, u32 messages, u32 connection) override;
-  void send_message(EndNumber end, u32 octets, u32 connection, u32 word) override;
+  void send_message(EndNumber end, u32 bytes, u32 connection, u32 word) override;
   [[nodiscard]] Repairs repairs() const override;
 
   [[nodiscard]] QPN peer_of(QPN qpn) const override;
-  [[nodiscard]] u64 sent_octets(u32 port) const override { return ports_[port].sent_octets; }
+  [[nodiscard]] u64 sent_bytes(u32 port) const override { return ports_[port].sent_bytes; }
 
   // --- packets of live processes, which share the port with the device and go before its data
   // To be called at packet.given, while that time is simulated. On InfiniBand it is no longer than
@@ -114,7 +114,7 @@ class Host final : public Endpoint {
   }
 
  private:
-  static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
+  static constexpr u32 kMessageBytes = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
 
   std::span<HostPort> make_ports(std::span<Port> ports, u32 first_port);
   void on_link_packet(HostPort& at, FrameIndex index);
@@ -162,7 +162,7 @@ class Host final : public Endpoint {
   Connection& connection_of(QPN qpn) { return connections_[index_of(qpn)].connection; }
   QPN number_of(const QueuePair* qp) const { return device_.attributes_of(qp).qpn; }
   std::size_t index_of(QPN qpn) const { return qpn.value - config_.device.first_qpn.value; }
-  u32 packet_octets() const;
+  u32 packet_bytes() const;
 
   struct Open {  // what is known of a QP, by its number
     Connection connection;

@@ -109,31 +109,31 @@ Repairs Host::repairs() const {
           .timeouts = counters.local_ack_timeout_err};
 }
 
-u32 Host::packet_octets() const {
+u32 Host::packet_bytes() const {
   const DeviceConfig& device = config_.device;
-  return device.packet_octets != 0 ? device.packet_octets : bytes(device.active_mtu);
+  return device.packet_bytes != 0 ? device.packet_bytes : bytes(device.active_mtu);
 }
 
 // All messages but the last consist of whole packets.
-u32 Host::messages_of(u64 octets) const {
-  const u32 most = kMessageOctets / packet_octets() * packet_octets();
-  return static_cast<u32>(std::max<u64>(1, (octets + most - 1) / most));
+u32 Host::messages_of(u64 bytes) const {
+  const u32 most = kMessageBytes / packet_bytes() * packet_bytes();
+  return static_cast<u32>(std::max<u64>(1, (bytes + most - 1) / most));
 }
 
-void Host::write(EndNumber end, u64 octets, u32 flow) {
-  const u32 most = kMessageOctets / packet_octets() * packet_octets();
+void Host::write(EndNumber end, u64 bytes, u32 flow) {
+  const u32 most = kMessageBytes / packet_bytes() * packet_bytes();
   do {
-    const u32 length = static_cast<u32>(std::min<u64>(octets, most));
-    octets -= length;
+    const u32 length = static_cast<u32>(std::min<u64>(bytes, most));
+    bytes -= length;
     const SGE sge{.address = 0, .length = length, .l_key = keys_.l_key};
     SendWR wr;
     wr.wr_id = flow;
     wr.op = SendOp::kRDMAWrite;
-    wr.signaled = octets == 0;
+    wr.signaled = bytes == 0;
     wr.sg_list = {&sge, 1};
     wr.r_key = connections_[end].connection.peer_key;
     post(wr, connections_[end].qp);
-  } while (octets != 0);
+  } while (bytes != 0);
   take_from_pcie();
 }
 
@@ -183,14 +183,14 @@ void Host::expect(EndNumber end, u32 messages, u32 connection) {
     CHECK(device_.post_receive(connections_[end].qp, wr, domain_.now) == PostError::kOk);
 }
 
-void Host::send_message(EndNumber end, u32 octets, u32 connection, u32 word) {
-  const SGE sge{.address = 0, .length = octets, .l_key = keys_.l_key};
+void Host::send_message(EndNumber end, u32 bytes, u32 connection, u32 word) {
+  const SGE sge{.address = 0, .length = bytes, .l_key = keys_.l_key};
   SendWR wr;
   wr.wr_id = connection | kOfConnection;
   wr.op = SendOp::kRDMAWriteWithImmediate;
   wr.signaled = true;
   wr.immediate = word;
-  if (octets != 0) wr.sg_list = {&sge, 1};
+  if (bytes != 0) wr.sg_list = {&sge, 1};
   wr.r_key = connections_[end].connection.peer_key;
   post(wr, connections_[end].qp);
   take_from_pcie();

@@ -15,7 +15,7 @@ namespace verbena::fabric {
 struct HostPort {
   Port* port = nullptr;
   u32 place = 0;  // of the port among all
-  u64 sent_octets = 0;
+  u64 sent_bytes = 0;
   Time wake = Time::never();      // set already
   Time wake_set_at;               // when that was
   EgressQueues acknowledgements;  // and what is asked of the switch

@@ -10,7 +10,7 @@ TEST(TransmissionTime, PicosecondsAreExact) {
   EXPECT_EQ(transmission_time(gbps(100), 1048, Clock::kPicoseconds), ps(83'840));
 }
 
-// As measured in ns-3: a packet of 1000 octets at 100 Gb/s takes 79 ns, not 80.
+// As measured in ns-3: a packet of 1000 bytes at 100 Gb/s takes 79 ns, not 80.
 TEST(TransmissionTime, NanosecondsAreCutOffTwice) {
   EXPECT_EQ(transmission_time(gbps(100), 1048, Clock::kNanoseconds), ns(83));
   EXPECT_EQ(transmission_time(gbps(400), 1048, Clock::kNanoseconds), ns(20));

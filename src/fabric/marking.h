@@ -8,7 +8,7 @@
 
 namespace verbena::fabric {
 
-// A frame is marked never below k_min octets, always above k_max, and between with a probability
+// A frame is marked never below k_min bytes, always above k_max, and between with a probability
 // that rises from 0 to p_max.
 struct MarkingConfig {
   // NotECT: the action for a frame that would be marked but cannot be, since its sender does not
@@ -27,19 +27,19 @@ struct MarkingConfig {
   NotECT not_ect = NotECT::kPass;
 };
 
-// `octets`: in the queue that the frame goes through, or their average.
-[[nodiscard]] inline bool marks(const MarkingConfig& config, u64 octets, PRNG& prng) {
-  if (octets <= config.k_min) return false;
-  if (octets > config.k_max) return true;
-  return prng.chance(config.p_max * static_cast<double>(octets - config.k_min) /
+// `bytes`: in the queue that the frame goes through, or their average.
+[[nodiscard]] inline bool marks(const MarkingConfig& config, u64 bytes, PRNG& prng) {
+  if (bytes <= config.k_min) return false;
+  if (bytes > config.k_max) return true;
+  return prng.chance(config.p_max * static_cast<double>(bytes - config.k_min) /
                      static_cast<double>(config.k_max - config.k_min));
 }
 
 // The length of one queue, averaged over the frames that come.
 class AverageLength {
  public:
-  u64 update(double weight, u64 octets) {
-    average_ += weight * (static_cast<double>(octets) - average_);
+  u64 update(double weight, u64 bytes) {
+    average_ += weight * (static_cast<double>(bytes) - average_);
     return static_cast<u64>(average_);
   }
 

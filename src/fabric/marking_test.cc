@@ -7,10 +7,10 @@ namespace {
 
 constexpr MarkingConfig kConfig{.k_min = 1000, .k_max = 3000, .p_max = 0.5};
 
-double share_marked(u64 octets) {
+double share_marked(u64 bytes) {
   PRNG prng(5);
   u32 marked = 0;
-  for (int i = 0; i < 20'000; ++i) marked += marks(kConfig, octets, prng) ? 1 : 0;
+  for (int i = 0; i < 20'000; ++i) marked += marks(kConfig, bytes, prng) ? 1 : 0;
   return marked / 20'000.0;
 }
 

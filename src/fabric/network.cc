@@ -142,7 +142,7 @@ const Duration* Network::times_of(Rate rate, const NetworkConfig& config) {
   for (const auto& [known, times] : times_)
     if (known == rate) return times->data();
   times_.emplace_back(rate,
-                      std::make_unique<TransmissionTimes>(rate, config.clock, config.gap_octets));
+                      std::make_unique<TransmissionTimes>(rate, config.clock, config.gap_bytes));
   return times_.back().second->data();
 }
 
@@ -199,7 +199,7 @@ void Network::add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng
   for (const Port& port : ports) {
     ports_[port.peer].latency_ps = static_cast<u32>(forwarding.latency.ps());
     if (forwarding.mode == ForwardingConfig::Mode::kCutThrough)
-      ports_[port.peer].head_octets = ForwardingConfig::kHeadOctets;
+      ports_[port.peer].head_bytes = ForwardingConfig::kHeadBytes;
   }
   SwitchConfig own = config.switches;
   own.hash_seed = node;
@@ -213,7 +213,7 @@ void Network::add_infiniband_switch(NodeIndex node, const NetworkConfig& config)
   const std::span<Port> ports(ports_.data() + first, first_port_[node + 1] - first);
   for (const Port& port : ports) {
     ports_[port.peer].latency_ps = static_cast<u32>(config.infiniband.latency.ps());
-    if (config.infiniband.cuts_through) ports_[port.peer].head_octets = kLRHOctets;
+    if (config.infiniband.cuts_through) ports_[port.peer].head_bytes = kLRHBytes;
   }
   switches_[node] = std::make_unique<InfiniBandSwitch>(domain_of(node), config.infiniband, node,
                                                        ports, first, *tables_, managed_);
@@ -345,12 +345,12 @@ void Network::open(u32 number) {
   const Flow& flow = flows_[number];
   Endpoint& source = *hosts_[flow.source];
   FlowEnds& ends = ends_[number];
-  ends = {.sender = source.create_end(source.messages_of(flow.octets), 1),
+  ends = {.sender = source.create_end(source.messages_of(flow.bytes), 1),
           .receiver = hosts_[flow.destination]->create_end(1, 1)};
   join(flow, ends.sender, ends.receiver);
   note_source_port(flow_ports_, number, flow.source, ends.sender);
   ends.is_told_by_receiver =
-      hosts_[flow.destination]->expect_flow(ends.receiver, flow.octets, number);
+      hosts_[flow.destination]->expect_flow(ends.receiver, flow.bytes, number);
 }
 
 void Network::join(const Flow& ends, EndNumber sender, EndNumber receiver) {
@@ -468,7 +468,7 @@ void Network::fetch_ahead(const Domain& domain) const {
     if (events.empty()) return;
     const NodeIndex node = node_of_port_[events[0].place()];
     if (const SwitchNode* const at_switch = switches_[node].get(); at_switch != nullptr) {
-      if (ahead == 2) prefetch_octets(at_switch, sizeof(Switch));
+      if (ahead == 2) prefetch_bytes(at_switch, sizeof(Switch));
       if (ahead == 1) at_switch->fetch();
       continue;
     }
@@ -495,7 +495,7 @@ inline void Network::handle(Domain& domain, const Event& event, const Place& pla
   Endpoint* const host = place.host;
   switch (event.kind()) {
     case EventKind::kFlowStart:
-      return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);
+      return host->write(ends_[event.subject].sender, flows_[event.subject].bytes, event.subject);
     case EventKind::kArrival:
       if (is_faulty_ && !survives(domain, event)) return;
       if (at_switch != nullptr) return at_switch->on_arrival(port, event.subject);
@@ -581,7 +581,7 @@ bool Network::passes(Domain& domain, const Event& event, std::vector<PacketFilte
 }
 
 QPN Network::sender_of(const Frame& frame) const {
-  const std::array<u8, Frame::kHeaderOctets>& h = frame.headers;
+  const std::array<u8, Frame::kHeaderBytes>& h = frame.headers;
   return hosts_[frame.destination]->peer_of(QPN{u32{h[5]} << 16 | u32{h[6]} << 8 | h[7]});
 }
 

@@ -35,7 +35,7 @@ struct HostFunction {
 };
 
 struct NetworkConfig {
-  static constexpr u32 kLongestFrame = 4096 + 100;  // octets: the largest path MTU, with headers
+  static constexpr u32 kLongestFrame = 4096 + 100;  // bytes: the largest path MTU, with headers
 
   Technology technology = Technology::kRoCEv2;
   // Return the configuration of a host, by its fastest link, and of a port of a switch, by its
@@ -51,7 +51,7 @@ struct NetworkConfig {
   SwitchConfig switches{};        // of Ethernet
   InfiniBandConfig infiniband{};  // instead of it
   Clock clock = Clock::kPicoseconds;
-  u32 gap_octets = 0;          // of the wire's time that each frame takes besides its octets
+  u32 gap_bytes = 0;           // of the wire's time that each frame takes besides its bytes
   double link_error_rate = 0;  // of each link that has none of its own
   ParallelLinks parallel_links = ParallelLinks::kAll;
   NetworkFaults faults{};
@@ -97,9 +97,9 @@ class Network {
   void open_connection(u32 connection);
   void close_connection(u32 connection);
   // The others are called between runs, and from the application's calls for the host that sends or
-  // sets. At most kMaxMessageOctets, and no more messages than `depth` between send() and
+  // sets. At most kMaxMessageBytes, and no more messages than `depth` between send() and
   // on_sent().
-  void send(u32 connection, u32 octets, u32 word);
+  void send(u32 connection, u32 bytes, u32 word);
   void set_alarm(NodeIndex host, Time at, u32 word);  // on_alarm() then
   // Sets an alarm at another host, later than now by at least the shortest_signal.
   void signal(NodeIndex from, NodeIndex to, Time at, u32 word);
@@ -139,13 +139,13 @@ class Network {
   // Calls visit(node, port, bytes) for each port of a switch with its longest queue.
   void for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const;
   // Returns the bytes of the frames that this port has sent.
-  [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port) const {
-    return switches_[node] != nullptr ? switches_[node]->sent_octets(port)
-                                      : hosts_[node]->sent_octets(port);
+  [[nodiscard]] u64 sent_bytes(NodeIndex node, u32 port) const {
+    return switches_[node] != nullptr ? switches_[node]->sent_bytes(port)
+                                      : hosts_[node]->sent_bytes(port);
   }
   // Likewise, but until `at`, a time up to which the network has run.
-  [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port, Time at) const {
-    return sent_octets(node, port) - this->port(node, port).octets_to_send(at);
+  [[nodiscard]] u64 sent_bytes(NodeIndex node, u32 port, Time at) const {
+    return sent_bytes(node, port) - this->port(node, port).bytes_to_send(at);
   }
   // Returns nullptr for a host.
   [[nodiscard]] const SwitchNode* switch_at(NodeIndex node) const { return switches_[node].get(); }

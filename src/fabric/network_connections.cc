@@ -65,15 +65,15 @@ void Network::close_connection(u32 connection) {
       .requests.push_back({.kind = ConnectionRequest::Kind::kClose, .connection = connection});
 }
 
-void Network::send(u32 connection, u32 octets, u32 word) {
-  CHECK(octets <= ConnectionConfig::kMaxMessageOctets);
+void Network::send(u32 connection, u32 bytes, u32 word) {
+  CHECK(bytes <= ConnectionConfig::kMaxMessageBytes);
   if (connection_is_shut_[connection] != 0)
     return domain_of_sender(connection)
         .requests.push_back({.kind = ConnectionRequest::Kind::kSend,
                              .connection = connection,
-                             .octets = octets,
+                             .bytes = bytes,
                              .word = word});
-  hosts_[connections_[connection].source]->send_message(connection_senders_[connection], octets,
+  hosts_[connections_[connection].source]->send_message(connection_senders_[connection], bytes,
                                                         connection, word);
 }
 
@@ -105,7 +105,7 @@ void Network::do_request(const ConnectionRequest& request) {
   }
   if (sender == kNoEnd) make_ends(number);
   if (request.kind == ConnectionRequest::Kind::kSend)
-    hosts_[config.source]->send_message(sender, request.octets, number, request.word);
+    hosts_[config.source]->send_message(sender, request.bytes, number, request.word);
 }
 
 }  // namespace verbena::fabric

@@ -31,7 +31,7 @@ Topology diamond() {
 }
 
 // 20 MB take 1.7 ms.
-const std::vector<Flow> kOneFlow = {{.source = 0, .destination = 1, .octets = 20'000'000}};
+const std::vector<Flow> kOneFlow = {{.source = 0, .destination = 1, .bytes = 20'000'000}};
 
 // The way of the acknowledgements is another one's business: flows of which both ways are hit wait.
 TEST(LinkOutages, TheSwitchAtTheLinkTakesAnotherWayAtOnce) {
@@ -92,8 +92,8 @@ TEST(LinkOutages, TheSameForAnyNumberOfThreads) {
 }
 
 // Host 0 pauses its switch. Host 1 sends to it, and to host 2, which suffers for it.
-const std::vector<Flow> kVictim = {{.source = 1, .destination = 0, .octets = 8'000'000},
-                                   {.source = 1, .destination = 2, .octets = 8'000'000}};
+const std::vector<Flow> kVictim = {{.source = 1, .destination = 0, .bytes = 8'000'000},
+                                   {.source = 1, .destination = 2, .bytes = 8'000'000}};
 
 // From 0.1 to 50 ms, and 1 MiB of buffer.
 NetworkConfig with_stuck_pause() {
@@ -144,14 +144,14 @@ NetworkConfig with_host(const ReceiverConfig& receiver, const PCIeConfig& pcie) 
 }
 
 // Host 0 drains 20 Gb/s, and asks for a pause above 100 kB.
-Course to_slow_receiver(u32 buffer_octets, u64 octets) {
+Course to_slow_receiver(u32 buffer_bytes, u64 bytes) {
   return {star(2),
           with_host({.drain = gbps(20),
-                     .buffer_octets = buffer_octets,
+                     .buffer_bytes = buffer_bytes,
                      .pause_above = 100'000,
                      .resume_below = 50'000},
                     {}),
-          {{.source = 1, .destination = 0, .octets = octets}}};
+          {{.source = 1, .destination = 0, .bytes = bytes}}};
 }
 
 // 4 MB at 20 Gb/s take 1.7 ms with headers. The NIC's buffer fills, and pauses keep it from
@@ -172,7 +172,7 @@ TEST(SlowReceivers, WithoutRoomTheyDrop) {
 }
 
 TEST(PCIe, TakesItsTimeBeforeAndAfter) {
-  const std::vector<Flow> flow = {{.source = 1, .destination = 0, .octets = 100'000}};
+  const std::vector<Flow> flow = {{.source = 1, .destination = 0, .bytes = 100'000}};
   const Course without(star(2), with_host({}, {}), flow);
   const Course with_it(star(2), with_host({}, {.posting = ns(900), .completion = ns(300)}), flow);
   ASSERT_EQ(with_it.ends.finished.size(), 1u);

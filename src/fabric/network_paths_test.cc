@@ -22,12 +22,12 @@ Topology two_spines() {
 }
 
 // Runs flows from host 0 to host 1, and returns their paths.
-std::vector<std::vector<PathHop>> paths_of(const NetworkConfig& config, u32 flows, u64 octets) {
+std::vector<std::vector<PathHop>> paths_of(const NetworkConfig& config, u32 flows, u64 bytes) {
   const Topology topology = two_spines();
   Network network(topology, config);
   network.log_paths();
   for (u32 i = 0; i < flows; ++i)
-    EXPECT_TRUE(network.add_flow({.source = 0, .destination = 1, .octets = octets}));
+    EXPECT_TRUE(network.add_flow({.source = 0, .destination = 1, .bytes = bytes}));
   (void)network.run(test::at_us(5'000'000));
   EXPECT_EQ(network.flows_finished(), flows);
   std::vector<std::vector<PathHop>> paths;
@@ -87,7 +87,7 @@ TEST(NetworkPaths, OtherTechnologiesHaveThemToo) {
 TEST(NetworkPaths, NothingIsNotedUnlessAskedFor) {
   const Topology topology = two_spines();
   Network network(topology, {});
-  ASSERT_TRUE(network.add_flow({.source = 0, .destination = 1, .octets = 1000}));
+  ASSERT_TRUE(network.add_flow({.source = 0, .destination = 1, .bytes = 1000}));
   (void)network.run(test::at_us(1000));
   EXPECT_TRUE(network.path_of_flow(0).empty());
 }

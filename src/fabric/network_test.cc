@@ -23,9 +23,9 @@ struct Star {
       : topology(test::star(hosts, link)), network(topology, config) {
     network.set_trace(&recorder);
   }
-  void incast(u64 octets) {
+  void incast(u64 bytes) {
     for (NodeIndex host = 1; host + 1 < topology.nodes; ++host)
-      EXPECT_TRUE(network.add_flow({.source = host, .destination = 0, .octets = octets}));
+      EXPECT_TRUE(network.add_flow({.source = host, .destination = 0, .bytes = bytes}));
   }
   Topology topology;
   Network network;
@@ -42,16 +42,16 @@ NetworkConfig config_with_mtu(MTU mtu) {
   return config;
 }
 
-NetworkConfig pfc_config(double headroom, u64 buffer_octets = 1u << 20) {
+NetworkConfig pfc_config(double headroom, u64 buffer_bytes = 1u << 20) {
   NetworkConfig config = test::pfc_alone(headroom);
-  config.switches.buffer.size = buffer_octets;
+  config.switches.buffer.size = buffer_bytes;
   return config;
 }
 
-// 66 octets of headers go with each packet, and 16 of RETH with the first.
+// 66 bytes of headers go with each packet, and 16 of RETH with the first.
 TEST(Network, OnePacketTakesItsTimeToThePicosecond) {
   Star star(2);
-  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .octets = 1000}));
+  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .bytes = 1000}));
   EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000'000)));  // with ACK timers
   ASSERT_EQ(star.recorder.finished.size(), 1u);
   const i64 data = (1000 + 50 + 12 + 16) * 80, ack = (50 + 12 + 4) * 80;
@@ -60,13 +60,13 @@ TEST(Network, OnePacketTakesItsTimeToThePicosecond) {
 
 TEST(Network, LongFlowsRunAtLineRate) {
   Star star(2, config_with_mtu(MTU::k4096));
-  constexpr u64 kOctets = 40'960'000;  // 10 000 packets
-  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .octets = kOctets}));
+  constexpr u64 kBytes = 40'960'000;  // 10 000 packets
+  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .bytes = kBytes}));
   EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000'000)));
   ASSERT_EQ(star.recorder.finished.size(), 1u);
   const double seconds = static_cast<double>(star.recorder.finished[0].second.ps()) * 1e-12;
   const double line_rate = 100e9 * 4096 / (4096 + 62);
-  EXPECT_NEAR(static_cast<double>(kOctets) * 8 / seconds / line_rate, 1, 0.002);
+  EXPECT_NEAR(static_cast<double>(kBytes) * 8 / seconds / line_rate, 1, 0.002);
 }
 
 TEST(Network, EveryFlowEndsAndEveryFrameIsAccountedFor) {
@@ -75,7 +75,7 @@ TEST(Network, EveryFlowEndsAndEveryFrameIsAccountedFor) {
     for (NodeIndex to = 0; to < 5; ++to)
       if (from != to) {
         ASSERT_TRUE(star.network.add_flow(
-            {.source = from, .destination = to, .octets = 100'000 * (to + 1u)}));
+            {.source = from, .destination = to, .bytes = 100'000 * (to + 1u)}));
       }
   EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000'000)));
   EXPECT_EQ(star.recorder.finished.size(), 20u);
@@ -243,7 +243,7 @@ struct Pods {
       const NodeIndex to = i % 3 == 0 && from != 0 ? 0 : (from + 1 + prng.below(7)) % 8;
       EXPECT_TRUE(network->add_flow({.source = from,
                                      .destination = to,
-                                     .octets = prng.below(600'000),
+                                     .bytes = prng.below(600'000),
                                      .start = Time::from_ns(prng.in(0, 400) * 100)}));
     }
   }
@@ -303,13 +303,13 @@ TEST(Network, NoWayIsSaid) {
   const NodeIndex alone = topology.add_host(), other = topology.add_host();
   topology.join(alone, other, {});
   Network network(topology, {});
-  EXPECT_FALSE(network.add_flow({.source = 0, .destination = alone, .octets = 1}));
-  EXPECT_TRUE(network.add_flow({.source = other, .destination = alone, .octets = 1}));
+  EXPECT_FALSE(network.add_flow({.source = 0, .destination = alone, .bytes = 1}));
+  EXPECT_TRUE(network.add_flow({.source = other, .destination = alone, .bytes = 1}));
 }
 
 TEST(Network, StopsAtTheEndAndGoesOn) {
   Star star(2);
-  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .octets = 1'000'000}));
+  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .bytes = 1'000'000}));
   EXPECT_TRUE(star.network.run(Time::from_ns(50'000)));
   EXPECT_TRUE(star.recorder.finished.empty());
   EXPECT_GT(star.network.frames_in_flight(), 0u);
@@ -320,7 +320,7 @@ TEST(Network, StopsAtTheEndAndGoesOn) {
 // The largest message is cut into several, and an empty one is a message too.
 TEST(Network, MessagesOfAnyLength) {
   Star star(2, config_with_mtu(MTU::k4096), {.rate = gbps(800)});
-  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .octets = 0}));
+  ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .bytes = 0}));
   EXPECT_EQ(star.network.host(0).messages_of(0), 1u);
   EXPECT_EQ(star.network.host(0).messages_of(1u << 30), 1u);
   EXPECT_EQ(star.network.host(0).messages_of((1u << 30) + 1), 2u);

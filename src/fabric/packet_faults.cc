@@ -42,7 +42,7 @@ std::string refusal_of(const std::vector<faults::Rule>& rules) {
 faults::Verdict PacketFilter::judge(const Frame& frame, QPN sender,
                                     const std::vector<u32>& addresses, Time now) {
   const std::optional<BTH> bth =
-      BTH::decode(std::span<const u8>(frame.headers).first(frame.header_octets));
+      BTH::decode(std::span<const u8>(frame.headers).first(frame.header_bytes));
   if (!bth) return {};  // no device makes such a packet, but a live process may
   const bool sends = direction_ == faults::Direction::kTransmit;
   const GID peer = GID::from_ipv4(addresses[sends ? frame.destination : frame.source]);
@@ -51,7 +51,7 @@ faults::Verdict PacketFilter::judge(const Frame& frame, QPN sender,
                         .psn = bth->psn,
                         .local_qp = sends ? sender : bth->dest_qp,
                         .peer = peer,
-                        .size_bytes = std::size_t{frame.header_octets} + frame.payload_octets +
+                        .size_bytes = std::size_t{frame.header_bytes} + frame.payload_bytes +
                                       bth->pad_count + kICRCSize},
                        now);
 }

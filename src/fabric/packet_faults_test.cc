@@ -10,7 +10,7 @@ using test::Course;
 using test::pfc_alone;
 using test::star;
 
-constexpr u64 kOctets = 1'024'000;  // 1000 packets
+constexpr u64 kBytes = 1'024'000;  // 1000 packets
 
 // Rules at link 0: `tx` is what host 0 sends, or its switch where `node` is 2.
 Course with_rules(const std::string& rules, NodeIndex node = 0, u32 threads = 1, u64 seed = 1) {
@@ -18,7 +18,7 @@ Course with_rules(const std::string& rules, NodeIndex node = 0, u32 threads = 1,
   config.faults.rules = {{.link = 0, .node = node, .rules = faults::parse_rules(rules).value()}};
   config.threads = threads;
   config.seed = seed;
-  return {star(2), config, {{.source = 0, .destination = 1, .octets = kOctets}}};
+  return {star(2), config, {{.source = 0, .destination = 1, .bytes = kBytes}}};
 }
 
 TEST(PacketFaults, LossIsOfTheDirectionThatIsAskedFor) {

@@ -30,7 +30,7 @@ struct PFCConfig {
   bool enabled = true;
   PauseExpiry expiry = PauseExpiry::kQuanta;
   u16 quanta = kLongestPause;
-  u16 frame_octets = 64;
+  u16 frame_bytes = 64;
   u8 priorities = 0xff;  // that are without loss, a bit each; the others never pause, and lose
   PFCWatchdogConfig watchdog{};
 };
@@ -42,11 +42,11 @@ struct PFCConfig {
 // Returns the bytes that can still arrive after a port has decided to pause its neighbour: the
 // frame that the pause waits for, the pause itself, both directions of the link, and the frame that
 // the neighbour has begun. IEEE 802.1Q, annex N.
-[[nodiscard]] constexpr u32 headroom_for(Rate rate, Duration delay, u32 max_frame_octets,
+[[nodiscard]] constexpr u32 headroom_for(Rate rate, Duration delay, u32 max_frame_bytes,
                                          const PFCConfig& pfc = {}) {
   const auto on_the_way = static_cast<u64>(static_cast<unsigned __int128>(rate.bps()) *
                                            static_cast<u64>((delay * 2).ps()) / 8'000'000'000'000);
-  return static_cast<u32>(on_the_way) + 2 * max_frame_octets + pfc.frame_octets;
+  return static_cast<u32>(on_the_way) + 2 * max_frame_bytes + pfc.frame_bytes;
 }
 
 }  // namespace verbena::fabric

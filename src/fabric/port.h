@@ -13,10 +13,10 @@ namespace verbena::fabric {
 // TransmissionTimes: how long a frame of each size takes at one rate, with the gap before it.
 class TransmissionTimes {
  public:
-  static constexpr u32 kMaxOctets = 9728;  // a jumbo frame of 9216 octets with all its headers
-  TransmissionTimes(Rate rate, Clock clock, u32 gap_octets) : times_(kMaxOctets + 1) {
-    for (u32 octets = 0; octets <= kMaxOctets; ++octets)
-      times_[octets] = transmission_time(rate, octets + gap_octets, clock);
+  static constexpr u32 kMaxBytes = 9728;  // a jumbo frame of 9216 bytes with all its headers
+  TransmissionTimes(Rate rate, Clock clock, u32 gap_bytes) : times_(kMaxBytes + 1) {
+    for (u32 bytes = 0; bytes <= kMaxBytes; ++bytes)
+      times_[bytes] = transmission_time(rate, bytes + gap_bytes, clock);
   }
   [[nodiscard]] const Duration* data() const { return times_.data(); }
 
@@ -36,8 +36,8 @@ struct alignas(64) Port {
   bool wake_pending = false;
   bool up = true;       // its link
   bool tapped = false;  // what it sends is kept
-  u16 last_octets = 0;  // of the frame sent last
-  u16 head_octets = 0;  // the other end may go on with so much of a frame; 0: with all of it
+  u16 last_bytes = 0;   // of the frame sent last
+  u16 head_bytes = 0;   // the other end may go on with so much of a frame; 0: with all of it
   u32 latency_ps = 0;   // of the other end, before it has a frame in a queue
   Duration busy;        // it has been sending: all frames, that on the wire included
   Rate rate;
@@ -50,13 +50,13 @@ struct alignas(64) Port {
   [[nodiscard]] Duration busy_time(Time at) const {
     return std::max(busy - std::max(free_at - at, Duration()), Duration());
   }
-  // Returns how many octets of the frame on the wire are not out at `at`, each begun one included.
+  // Returns how many bytes of the frame on the wire are not out at `at`, each begun one included.
   // The gap comes first.
-  [[nodiscard]] u64 octets_to_send(Time at) const {
-    constexpr u64 kOctet = u64{8} * 1'000'000'000'000;  // bits, and picoseconds of a second
+  [[nodiscard]] u64 bytes_to_send(Time at) const {
+    constexpr u64 kByte = u64{8} * 1'000'000'000'000;  // bits, and picoseconds of a second
     if (free_at <= at) return 0;
-    const u64 left = (static_cast<u64>((free_at - at).ps()) * rate.bps() + kOctet - 1) / kOctet;
-    return std::min<u64>(left, last_octets);
+    const u64 left = (static_cast<u64>((free_at - at).ps()) * rate.bps() + kByte - 1) / kByte;
+    return std::min<u64>(left, last_bytes);
   }
 };
 
@@ -111,11 +111,11 @@ class ArrivalRank {
 
 // Switches do not forward pause frames, which belong to the MAC, nor flow control packets.
 [[nodiscard]] inline Time time_of_arrival(const Port& port, Frame& frame, Time now) {
-  const bool by_head = port.head_octets != 0 && frame.size_octets > port.head_octets;
+  const bool by_head = port.head_bytes != 0 && frame.size_bytes > port.head_bytes;
   frame.extent = by_head ? Extent::kHead : Extent::kWhole;
-  if ((port.head_octets | port.latency_ps) == 0 || frame.is_for_a_neighbour())
+  if ((port.head_bytes | port.latency_ps) == 0 || frame.is_for_a_neighbour())
     return port.free_at + port.delay;
-  return (by_head ? now + port.times[port.head_octets] : port.free_at) + port.delay +
+  return (by_head ? now + port.times[port.head_bytes] : port.free_at) + port.delay +
          ps(port.latency_ps);
 }
 
@@ -130,15 +130,15 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   Frame& frame = domain.frames[index];
   if (domain.now != port.free_at)
     port.busy_since = domain.now + ArrivalRank::seniority(domain.known_since);
-  const Duration sending = port.times[frame.size_octets];
+  const Duration sending = port.times[frame.size_bytes];
   port.free_at = domain.now + sending;
   port.busy = port.busy + sending;
-  port.last_octets = frame.size_octets;
+  port.last_bytes = frame.size_bytes;
   if (port.tapped) [[unlikely]]
     tap(domain, port, frame);
   ++domain.counters.hops;
-  domain.counters.data_hops += frame.size_octets > Counters::kSmallFrame ? 1 : 0;
-  domain.counters.wire_octets += frame.size_octets;
+  domain.counters.data_hops += frame.size_bytes > Counters::kSmallFrame ? 1 : 0;
+  domain.counters.wire_bytes += frame.size_bytes;
   const Event arrival(time_of_arrival(port, frame, domain.now), EventKind::kArrival, port.peer,
                       index, ArrivalRank::of(port, domain.now, domain.known_since));
   if (port.peer_domain == domain.number)

@@ -50,12 +50,12 @@ TEST(Port, TheFrameOnTheWireCountsAsFarAsItIsOut) {
   EXPECT_EQ(port.busy_time(Time::from_ns(1000)), ns(300));
   EXPECT_EQ(port.busy_time(Time::from_ns(940)), ns(240));
   EXPECT_EQ(port.busy_time(Time::from_ns(100)), ns(0));
-  EXPECT_EQ(port.octets_to_send(Time::from_ns(1000)), 0u);
-  port.last_octets = 1000;
-  EXPECT_EQ(port.octets_to_send(Time::from_ns(940)), 750u);
+  EXPECT_EQ(port.bytes_to_send(Time::from_ns(1000)), 0u);
+  port.last_bytes = 1000;
+  EXPECT_EQ(port.bytes_to_send(Time::from_ns(940)), 750u);
   // The gap comes before the frame, so that no more of the frame is left than it has.
-  port.last_octets = 700;
-  EXPECT_EQ(port.octets_to_send(Time::from_ns(940)), 700u);
+  port.last_bytes = 700;
+  EXPECT_EQ(port.bytes_to_send(Time::from_ns(940)), 700u);
 }
 
 // One that never stops is busy all the time, and not longer.

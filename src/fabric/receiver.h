@@ -11,8 +11,8 @@ namespace verbena::fabric {
 // Scale, SIGCOMM 2016, 4.4 (slow-receiver symptom).
 struct ReceiverConfig {
   Rate drain = Rate::unlimited();                           // of frames as links count them
-  u32 buffer_octets = 1u << 20;                             // the excess is dropped
-  u32 pause_above = 512u << 10, resume_below = 256u << 10;  // octets in the buffer
+  u32 buffer_bytes = 1u << 20;                              // the excess is dropped
+  u32 pause_above = 512u << 10, resume_below = 256u << 10;  // bytes in the buffer
 };
 
 }  // namespace verbena::fabric

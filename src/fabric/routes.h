@@ -38,7 +38,7 @@ class Routes {
   }
   // Fetches into the cache what ports() looks at for this node.
   void fetch(NodeIndex node) const {
-    prefetch_octets(sets_at_.data() + node * u64{groups_}, groups_ * sizeof(u32));
+    prefetch_bytes(sets_at_.data() + node * u64{groups_}, groups_ * sizeof(u32));
   }
 
  private:

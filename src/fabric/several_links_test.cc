@@ -21,12 +21,12 @@ Topology two_planes() {
   return topology;
 }
 
-std::vector<Flow> flows_between(NodeIndex source, NodeIndex destination, u32 count, u64 octets) {
+std::vector<Flow> flows_between(NodeIndex source, NodeIndex destination, u32 count, u64 bytes) {
   std::vector<Flow> flows;
   for (u16 i = 0; i < count; ++i)
     flows.push_back({.source = source,
                      .destination = destination,
-                     .octets = octets,
+                     .bytes = bytes,
                      .source_port = static_cast<u16>(1000 + i),
                      .destination_port = 100});
   return flows;
@@ -45,7 +45,7 @@ TEST(SeveralLinks, ManyFlowsTakeAllOfThem) {
   ASSERT_EQ(course.ends.finished.size(), 16u);
   const double all = 16 * 2'000'000.0;
   for (const u32 port : {0u, 1u})
-    EXPECT_NEAR(static_cast<double>(course.network.sent_octets(0, port)) / all, 0.5, 0.26);
+    EXPECT_NEAR(static_cast<double>(course.network.sent_bytes(0, port)) / all, 0.5, 0.26);
   EXPECT_EQ(course.network.counters().lost(), 0u);
   EXPECT_EQ(course.network.counters().unroutable, 0u);
 }
@@ -59,14 +59,14 @@ TEST(SeveralLinks, SourcePortsCanBeChosenForThem) {
   }
   const Course course(two_planes(), with({}), flows);
   ASSERT_EQ(course.ends.finished.size(), 8u);
-  EXPECT_EQ(course.network.sent_octets(0, 0), course.network.sent_octets(0, 1));
+  EXPECT_EQ(course.network.sent_bytes(0, 0), course.network.sent_bytes(0, 1));
   EXPECT_NE(flows[0].source_port, flows[2].source_port);
 }
 
 // All go at once, and in order: nothing is sent twice.
 TEST(SeveralLinks, AFlowTakesOne) {
   const Course course(two_planes(), with({}), flows_between(0, 1, 1, 2'000'000));
-  const u64 sent[] = {course.network.sent_octets(0, 0), course.network.sent_octets(0, 1)};
+  const u64 sent[] = {course.network.sent_bytes(0, 0), course.network.sent_bytes(0, 1)};
   EXPECT_EQ(std::min(sent[0], sent[1]), 0u);
   EXPECT_LT(std::max(sent[0], sent[1]), 2'200'000u);
 }
@@ -78,8 +78,8 @@ TEST(SeveralLinks, BothPortsAreKeptBusy) {
   for (const auto& [flow, end] : course.ends.finished)
     last = std::max(last, course.microseconds(flow));
   const double longer = static_cast<double>(
-      std::max(course.network.sent_octets(0, 0), course.network.sent_octets(0, 1)));
-  EXPECT_NEAR(last / (longer * 80e-6), 1, 0.02);  // at 80 ps an octet
+      std::max(course.network.sent_bytes(0, 0), course.network.sent_bytes(0, 1)));
+  EXPECT_NEAR(last / (longer * 80e-6), 1, 0.02);  // at 80 ps a byte
 }
 
 // The other end of the flows: until routes follow, the plane that has lost it loses frames.
@@ -90,7 +90,7 @@ TEST(SeveralLinks, FlowsGoOnOverTheOtherAfterConvergence) {
         flows_between(0, 1, 16, 2'000'000));
     ASSERT_EQ(course.ends.finished.size(), 16u) << link;
     EXPECT_EQ(course.network.flows_failed(), 0u);
-    u64 by_the_other = course.network.sent_octets(0, (link + 1) % 2);
+    u64 by_the_other = course.network.sent_bytes(0, (link + 1) % 2);
     EXPECT_GT(by_the_other, 20'000'000u);
   }
 }
@@ -101,7 +101,7 @@ TEST(SeveralLinks, AFlapOfOneIsNoEndOfAnything) {
                               .convergence = us(50)};
   const Course one(two_planes(), with(flap), flows_between(0, 1, 16, 2'000'000));
   ASSERT_EQ(one.ends.finished.size(), 16u);
-  EXPECT_GT(one.network.sent_octets(0, 0), 2'000'000u);
+  EXPECT_GT(one.network.sent_bytes(0, 0), 2'000'000u);
   const Course two(two_planes(), with(flap, 2), flows_between(0, 1, 16, 2'000'000));
   EXPECT_EQ(one.ends.finished, two.ends.finished);
   EXPECT_EQ(one.network.counters(), two.network.counters());

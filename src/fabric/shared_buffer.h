@@ -17,7 +17,7 @@
 
 namespace verbena::fabric {
 
-// All sizes in octets.
+// All sizes in bytes.
 struct SharedBufferConfig {
   u64 size = 32u << 20;
   u32 reserve = 4096;            // of each port
@@ -42,12 +42,12 @@ class SharedBuffer {
   };
   // Admits a frame of a priority without PFC: it gets only the reserve and its part of the pool,
   // and asks for no pause. Returns false if the frame is lost.
-  [[nodiscard]] bool admit_lossy(u32 port, u32 priority, u32 octets);
+  [[nodiscard]] bool admit_lossy(u32 port, u32 priority, u32 bytes);
   // A frame that does not obey the pause cannot be held back, and headroom is not meant for it: it
   // may fill the whole buffer.
-  [[nodiscard]] Verdict admit(u32 port, u32 priority, u32 octets, bool obeys_pause = true);
+  [[nodiscard]] Verdict admit(u32 port, u32 priority, u32 bytes, bool obeys_pause = true);
   // Releases an admitted frame. Returns true if the pause of this port and priority ends.
-  [[nodiscard]] bool release(u32 port, u32 priority, u32 octets);
+  [[nodiscard]] bool release(u32 port, u32 priority, u32 bytes);
 
   [[nodiscard]] bool paused(u32 port, u32 priority) const { return of(port, priority).paused; }
   [[nodiscard]] u64 used(u32 port, u32 priority) const {
@@ -56,8 +56,8 @@ class SharedBuffer {
   [[nodiscard]] u64 threshold(u32 port) const;
   // Prefetches the data that frames need into the cache.
   void fetch() const {
-    prefetch_octets(accounts_.data(), accounts_.size() * sizeof(Account));
-    prefetch_octets(ports_.data(), ports_.size() * sizeof(PortConfig));
+    prefetch_bytes(accounts_.data(), accounts_.size() * sizeof(Account));
+    prefetch_bytes(ports_.data(), ports_.size() * sizeof(PortConfig));
   }
   [[nodiscard]] u64 shared_used() const { return shared_used_; }
 
@@ -73,8 +73,8 @@ class SharedBuffer {
   u32 shared_of(const Account& account) const {
     return account.ingress > config_.reserve ? account.ingress - config_.reserve : 0;
   }
-  bool has_room(u32 octets) const;
-  void charge(Account& account, u32 port, u32 octets, bool obeys_pause);
+  bool has_room(u32 bytes) const;
+  void charge(Account& account, u32 port, u32 bytes, bool obeys_pause);
 
   const SharedBufferConfig config_;
   const std::vector<PortConfig> ports_;

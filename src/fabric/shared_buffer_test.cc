@@ -11,7 +11,7 @@ namespace {
 
 using Verdict = SharedBuffer::Verdict;
 
-// Two ports; a pool of 80 000 octets beside reserves and headroom.
+// Two ports; a pool of 80 000 bytes beside reserves and headroom.
 SharedBuffer buffer(u32 alpha = SharedBuffer::kAlphaOne / 8, u32 headroom = 10'000) {
   const SharedBufferConfig config{
       .size = 80'000 + 2 * (1000 + headroom), .reserve = 1000, .resume_offset = 2000};
@@ -66,17 +66,17 @@ TEST(SharedBuffer, EmptyAgainAfterAll) {
   PRNG prng(1);
   SharedBuffer b = buffer();
   struct Held {
-    u32 port, priority, octets;
+    u32 port, priority, bytes;
   };
   std::deque<Held> held;
   const auto release_one = [&] {
-    (void)b.release(held.front().port, held.front().priority, held.front().octets);
+    (void)b.release(held.front().port, held.front().priority, held.front().bytes);
     held.pop_front();
   };
   for (int i = 0; i < 10'000; ++i) {
     const Held frame{static_cast<u32>(prng.below(2)), static_cast<u32>(prng.below(kPriorities)),
                      static_cast<u32>(prng.in(64, 1500))};
-    const Verdict verdict = b.admit(frame.port, frame.priority, frame.octets, prng.chance(0.9));
+    const Verdict verdict = b.admit(frame.port, frame.priority, frame.bytes, prng.chance(0.9));
     if (verdict != Verdict::kRefused) held.push_back(frame);
     if (held.size() > prng.below(100)) release_one();
   }

@@ -39,7 +39,7 @@ class Spreading {
  public:
   Spreading(const SpreadingConfig& config, u32 hash_seed, u64 seed);
 
-  // `ways`: ports, at least two. queued(port): octets that wait there.
+  // `ways`: ports, at least two. queued(port): bytes that wait there.
   template <typename Queued>
   [[nodiscard]] u16 choose(std::span<const u16> ways, const FlowTuple& flow, const Frame& frame,
                            Time now, const Queued& queued) {
@@ -51,9 +51,9 @@ class Spreading {
     u16 best = ways[first];
     u64 least = queued(best);
     for (const u16 way : ways) {
-      const u64 octets = queued(way);
-      if (octets >= least) continue;
-      least = octets;
+      const u64 bytes = queued(way);
+      if (bytes >= least) continue;
+      least = bytes;
       best = way;
     }
     return best;

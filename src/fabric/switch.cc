@@ -60,14 +60,14 @@ void Switch::wait_for_rest(u32 port, FrameIndex index) {
   Frame& frame = domain_.frames[index];
   frame.extent = Extent::kRest;
   const Duration* const times = ports_[port].times;
-  domain_.events.add({domain_.now + times[frame.size_octets] - times[ForwardingConfig::kHeadOctets],
+  domain_.events.add({domain_.now + times[frame.size_bytes] - times[ForwardingConfig::kHeadBytes],
                       EventKind::kArrival, first_port_ + port, index});
 }
 
 void Switch::fetch() const {
   routes_.fetch(node_);
-  prefetch_octets(sides_.data(), sides_.size() * sizeof(Side));
-  prefetch_octets(ports_.data(), ports_.size() * sizeof(Port));
+  prefetch_bytes(sides_.data(), sides_.size() * sizeof(Side));
+  prefetch_bytes(ports_.data(), ports_.size() * sizeof(Port));
   buffer_.fetch();
 }
 
@@ -80,9 +80,9 @@ bool Switch::admit(u32 port, Frame& frame) {
   const bool obeys = frame.obeys_pause;
   frame.obeys_pause = true;  // from here on its queue decides
   if (!is_lossless(frame.priority))
-    return buffer_.admit_lossy(port, frame.priority, frame.size_octets);
+    return buffer_.admit_lossy(port, frame.priority, frame.size_bytes);
   const SharedBuffer::Verdict verdict =
-      buffer_.admit(port, frame.priority, frame.size_octets, obeys);
+      buffer_.admit(port, frame.priority, frame.size_bytes, obeys);
   if (verdict == SharedBuffer::Verdict::kAdmittedPause && config_.pfc.enabled)
     ask_to_pause(port, frame.priority, config_.pfc.quanta);
   return verdict != SharedBuffer::Verdict::kRefused;
@@ -99,7 +99,7 @@ u32 Switch::way_of(const Frame& frame) {
                             .source_port = frame.source_port,
                             .destination_port = frame.destination_port},
                            frame, domain_.now,
-                           [this](u16 port) { return sides_[port].queues.octets_of_all(); });
+                           [this](u16 port) { return sides_[port].queues.bytes_of_all(); });
 }
 
 void Switch::drop(FrameIndex index, u64& counter) {
@@ -113,9 +113,9 @@ void Switch::enqueue(u32 port, FrameIndex index) {
   if (side.queues.empty() && !side.queues.is_paused(queue) && ports_[port].is_free(domain_.now))
     return pass_on(port, index);
   side.queues.push(queue, index, domain_.frames);
-  side.longest_queue = std::max(side.longest_queue, side.queues.octets(queue));
+  side.longest_queue = std::max(side.longest_queue, side.queues.bytes(queue));
   if (config_.mark_at == MarkAt::kEnqueue)
-    mark(port, domain_.frames[index], side.queues.octets(queue));
+    mark(port, domain_.frames[index], side.queues.bytes(queue));
   if (ports_[port].is_free(domain_.now))
     transmit(port);
   else
@@ -126,8 +126,8 @@ void Switch::enqueue(u32 port, FrameIndex index) {
 void Switch::pass_on(u32 port, FrameIndex index) {
   Side& side = sides_[port];
   Frame& frame = domain_.frames[index];
-  side.longest_queue = std::max<u32>(side.longest_queue, frame.size_octets);
-  mark(port, frame, config_.mark_at == MarkAt::kEnqueue ? frame.size_octets : 0);
+  side.longest_queue = std::max<u32>(side.longest_queue, frame.size_bytes);
+  mark(port, frame, config_.mark_at == MarkAt::kEnqueue ? frame.size_bytes : 0);
   put_on_wire(port, index);
   leave(frame);
 }
@@ -145,7 +145,7 @@ void Switch::transmit(u32 port) {
   Frame& frame = domain_.frames[index];
   const bool is_buffered = frame.type != FrameType::kPause;
   if (is_buffered && config_.mark_at == MarkAt::kDequeue)
-    mark(port, frame, side.queues.octets(frame.priority));
+    mark(port, frame, side.queues.bytes(frame.priority));
   put_on_wire(port, index);
   if (side.queues.may_send()) wake_when_free(domain_, ports_[port], first_port_ + port);
   if (is_buffered) leave(frame);
@@ -154,34 +154,34 @@ void Switch::transmit(u32 port) {
 void Switch::put_on_wire(u32 port, FrameIndex index) {
   Side& side = sides_[port];
   const Frame& frame = domain_.frames[index];
-  if (config_.telemetry.enabled && frame.payload_octets != 0)
+  if (config_.telemetry.enabled && frame.payload_bytes != 0)
     note(domain_.frames.path(index),
          {.rate = ports_[port].rate,
           .at = domain_.now,
-          .sent_octets = side.sent_octets,
-          .queued_octets = side.queues.octets_of_all()},
+          .sent_bytes = side.sent_bytes,
+          .queued_bytes = side.queues.bytes_of_all()},
          config_.telemetry);
-  side.sent_octets += frame.size_octets;
+  side.sent_bytes += frame.size_bytes;
   send(domain_, ports_[port], index);
 }
 
 // The frame leaves the buffer; the neighbour that it came from may go on.
 void Switch::leave(const Frame& frame) {
-  if (buffer_.release(frame.ingress, frame.priority, frame.size_octets) && config_.pfc.enabled)
+  if (buffer_.release(frame.ingress, frame.priority, frame.size_bytes) && config_.pfc.enabled)
     ask_to_pause(frame.ingress, frame.priority, 0);
 }
 
-bool Switch::would_mark(u32 port, const Frame& frame, u32 octets) {
+bool Switch::would_mark(u32 port, const Frame& frame, u32 bytes) {
   const MarkingConfig& marking = sides_[port].marking;
   if (!marking.enabled || (marking.priorities & bit(frame.priority)) == 0) return false;
   const u64 length = marking.weight == 1
-                         ? octets
-                         : rare_[port].average[frame.priority].update(marking.weight, octets);
+                         ? bytes
+                         : rare_[port].average[frame.priority].update(marking.weight, bytes);
   return marks(marking, length, prng_);
 }
 
-void Switch::mark(u32 port, Frame& frame, u32 octets) {
-  if (ecn_of(frame.traffic_class) == ECN::kNotECT || !would_mark(port, frame, octets)) return;
+void Switch::mark(u32 port, Frame& frame, u32 bytes) {
+  if (ecn_of(frame.traffic_class) == ECN::kNotECT || !would_mark(port, frame, bytes)) return;
   frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
   ++domain_.counters.marks;
   ++sides_[port].marks;
@@ -191,14 +191,14 @@ bool Switch::drops_early(u32 port, const Frame& frame) {
   const Side& side = sides_[port];
   return side.marking.not_ect == MarkingConfig::NotECT::kDrop &&
          ecn_of(frame.traffic_class) == ECN::kNotECT &&
-         would_mark(port, frame, side.queues.octets(frame.priority) + frame.size_octets);
+         would_mark(port, frame, side.queues.bytes(frame.priority) + frame.size_bytes);
 }
 
 // Quanta of 0 ask the neighbour to go on.
 void Switch::ask_to_pause(u32 port, u32 priority, u16 quanta) {
   if (!ports_[port].up || (quanta == 0 && (rare_[port].stuck & bit(priority)) != 0)) return;
   const FrameIndex index =
-      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pfc.frame_octets);
+      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pfc.frame_bytes);
   sides_[port].queues.push(EgressQueues::kControl, index, domain_.frames);
   if (ports_[port].is_free(domain_.now))
     transmit(port);
@@ -293,7 +293,7 @@ void Switch::watch(u32 port, u32 priority) {
 // Drops the frames that wait in the queue, which makes room.
 void Switch::flush(u32 port, u32 queue, u64& counter) {
   Side& side = sides_[port];
-  while (side.queues.octets(queue) != 0) {
+  while (side.queues.bytes(queue) != 0) {
     const FrameIndex index = side.queues.take(queue, domain_.frames);
     if (domain_.frames[index].type != FrameType::kPause) leave(domain_.frames[index]);
     drop(index, counter);
@@ -342,7 +342,7 @@ void Switch::end_stuck_pause(u32 port, u32 priority) {
 
 bool Switch::is_stuck(u32 port, u32 priority, Time since) const {
   const Side& side = sides_[port];
-  return side.queues.is_paused(priority) && side.queues.octets(priority) != 0 &&
+  return side.queues.is_paused(priority) && side.queues.bytes(priority) != 0 &&
          rare_[port].paused_since[priority] <= since;
 }
 

@@ -23,7 +23,7 @@ namespace verbena::fabric {
 // frame that is cut through cannot be checked first (FCS): a real switch passes errors on; here
 // links lose the frames with errors.
 struct ForwardingConfig {
-  static constexpr u16 kHeadOctets = 64;  // Ethernet to BTH, 54, in whole cells
+  static constexpr u16 kHeadBytes = 64;  // Ethernet to BTH, 54, in whole cells
   enum class Mode : u8 { kStoreAndForward, kCutThrough };
   Mode mode = Mode::kStoreAndForward;
   // Additional latency of each frame: lookup and crossbar. At most 4 ms. Scenarios use the latency
@@ -71,10 +71,10 @@ class Switch final : public SwitchNode {
   [[nodiscard]] bool is_stuck(u32 port, u32 priority, Time since) const override;
   [[nodiscard]] bool holds(u32 port, u32 priority, u32 ingress) const override;
   [[nodiscard]] u32 longest_queue(u32 port) const override { return sides_[port].longest_queue; }
-  [[nodiscard]] u64 waiting_octets(u32 port) const override {
-    return sides_[port].queues.octets_of_all();
+  [[nodiscard]] u64 waiting_bytes(u32 port) const override {
+    return sides_[port].queues.bytes_of_all();
   }
-  [[nodiscard]] u64 sent_octets(u32 port) const override { return sides_[port].sent_octets; }
+  [[nodiscard]] u64 sent_bytes(u32 port) const override { return sides_[port].sent_bytes; }
   [[nodiscard]] u64 marked_frames(u32 port) const override { return sides_[port].marks; }
 
  private:
@@ -82,7 +82,7 @@ class Switch final : public SwitchNode {
     EgressQueues queues;
     u32 longest_queue = 0;
     u8 storming = 0;  // priorities whose pauses are not heeded, a bit each: the watchdog's
-    u64 sent_octets = 0;
+    u64 sent_bytes = 0;
     u64 marks = 0;
     MarkingConfig marking;
   };
@@ -101,14 +101,14 @@ class Switch final : public SwitchNode {
   void wait_for_rest(u32 port, FrameIndex index);
   bool admit(u32 port, Frame& frame);
   bool drops_early(u32 port, const Frame& frame);
-  bool would_mark(u32 port, const Frame& frame, u32 octets);
+  bool would_mark(u32 port, const Frame& frame, u32 bytes);
   void drop(FrameIndex index, u64& counter);
   void enqueue(u32 port, FrameIndex index);
   void transmit(u32 port);
   void put_on_wire(u32 port, FrameIndex index);
   void leave(const Frame& frame);
   void pass_on(u32 port, FrameIndex index);
-  void mark(u32 port, Frame& frame, u32 octets);  // in its queue
+  void mark(u32 port, Frame& frame, u32 bytes);  // in its queue
   void pause(u32 port, u32 priority, Time until);
   void resume(u32 port, u32 priority);
   void send_on(u32 port);

@@ -8,16 +8,16 @@
 
 namespace verbena::fabric {
 
-// Packets of an InfiniBand port as its PortCounters have them: without flow control packets; octets
+// Packets of an InfiniBand port as its PortCounters have them: without flow control packets; bytes
 // without the VCRC. IBTA 16.1.3.5.
 struct PacketCount {
   enum class Cast : u8 { kUnicast, kMulticast };
-  u64 packets = 0, octets = 0;
+  u64 packets = 0, bytes = 0;
   u64 multicast = 0;  // of the packets
-  void add(u32 size_octets, Cast cast) {
+  void add(u32 size_bytes, Cast cast) {
     constexpr u32 kVCRC = 2;
     ++packets;
-    octets += size_octets - kVCRC;
+    bytes += size_bytes - kVCRC;
     if (cast == Cast::kMulticast) ++multicast;
   }
 };
@@ -50,8 +50,8 @@ class SwitchNode {
   // included.
   [[nodiscard]] virtual u32 longest_queue(u32 port) const = 0;
   // Returns the bytes in all queues of the port, now.
-  [[nodiscard]] virtual u64 waiting_octets(u32 port) const = 0;
-  [[nodiscard]] virtual u64 sent_octets(u32 port) const = 0;
+  [[nodiscard]] virtual u64 waiting_bytes(u32 port) const = 0;
+  [[nodiscard]] virtual u64 sent_bytes(u32 port) const = 0;
   [[nodiscard]] virtual u64 marked_frames(u32 port) const = 0;
   // Returns how long, until now, the port had something to send and no credits. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(u32 /*port*/, Time /*now*/) const { return {}; }

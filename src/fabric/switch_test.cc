@@ -43,7 +43,7 @@ struct Ended : test::Course {
   }
 };
 
-// One packet of 1000 octets over two links of 100 Gb/s, and its acknowledgement: sizes as in
+// One packet of 1000 bytes over two links of 100 Gb/s, and its acknowledgement: sizes as in
 // network_test.cc.
 constexpr i64 kData = (1000 + 50 + 12 + 16) * 80, kAck = (50 + 12 + 4) * 80, kHead = 64 * 80;
 constexpr i64 kWay = 4 * 1'000'000;
@@ -56,7 +56,7 @@ i64 picoseconds_of_one_packet(const ForwardingConfig& forwarding, Rate way_out =
   (void)topology.add_switch();
   topology.join(0, 2, {});
   topology.join(1, 2, {.rate = way_out});
-  Ended run(std::move(topology), config, {{.source = 0, .destination = 1, .octets = 1000}});
+  Ended run(std::move(topology), config, {{.source = 0, .destination = 1, .bytes = 1000}});
   return run.ends.finished.at(0).ps();
 }
 
@@ -79,8 +79,8 @@ TEST(SwitchForwarding, AFasterWayOutIsNoneToCutThrough) {
 
 // Two flows of 5 MB to one host, in two priorities; alone one takes 420 us.
 std::vector<Flow> two_priorities() {
-  return {{.source = 1, .destination = 0, .octets = 5'000'000, .priority = 3},
-          {.source = 2, .destination = 0, .octets = 5'000'000, .priority = 5}};
+  return {{.source = 1, .destination = 0, .bytes = 5'000'000, .priority = 3},
+          {.source = 2, .destination = 0, .bytes = 5'000'000, .priority = 5}};
 }
 
 TEST(SwitchQueues, AStrictPriorityGoesFirst) {
@@ -105,7 +105,7 @@ TEST(SwitchMarking, AtEnqueueTheFrameItselfCounts) {
   for (const MarkAt at : {MarkAt::kEnqueue, MarkAt::kDequeue}) {
     NetworkConfig config = with_marking({.k_min = 0, .k_max = 0});
     config.switches.mark_at = at;
-    Ended run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
+    Ended run(star(2), config, {{.source = 0, .destination = 1, .bytes = 100'000}});
     EXPECT_EQ(run.network.counters().marks > 0, at == MarkAt::kEnqueue);
   }
 }
@@ -113,7 +113,7 @@ TEST(SwitchMarking, AtEnqueueTheFrameItselfCounts) {
 TEST(SwitchMarking, OnlyPrioritiesThatAreLookedAt) {
   NetworkConfig config = with_marking({.k_min = 0, .k_max = 0, .priorities = 1 << 4});
   config.switches.mark_at = MarkAt::kEnqueue;
-  Ended run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
+  Ended run(star(2), config, {{.source = 0, .destination = 1, .bytes = 100'000}});
   EXPECT_EQ(run.network.counters().marks, 0u);
 }
 
@@ -158,13 +158,13 @@ u32 uplinks_used(SpreadingConfig::Kind kind) {
   for (int i = 0; i < 8; ++i)
     flows.push_back({.source = 0,
                      .destination = 1,
-                     .octets = 200'000,
+                     .bytes = 200'000,
                      .source_port = 1000,
                      .destination_port = 100});
   Ended run(two_leaves(1), config, flows);
   u32 used = 0;
-  run.network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
-    used += node == 2 && port != 0 && octets > 1000 ? 1 : 0;  // that data took
+  run.network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 bytes) {
+    used += node == 2 && port != 0 && bytes > 1000 ? 1 : 0;  // that data took
   });
   return used;
 }
@@ -186,7 +186,7 @@ TEST(SwitchWays, ReorderedFlowsEndToo) {
     config.switches.spreading.kind = kind;
     std::vector<Flow> flows;
     for (NodeIndex i = 0; i < 4; ++i)
-      flows.push_back({.source = i, .destination = 4 + i, .octets = 300'000});
+      flows.push_back({.source = i, .destination = 4 + i, .bytes = 300'000});
     Ended run(two_leaves(4), config, flows);
     EXPECT_EQ(run.network.counters().drops, 0u);
   }

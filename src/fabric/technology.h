@@ -34,10 +34,10 @@ inline constexpr std::array kTechnologies = {Technology::kRoCEv2, Technology::kI
   return technology == Technology::kIWARP || technology == Technology::kTCP;
 }
 
-// Returns the time on the wire that a frame takes besides its octets, in octets' times: preamble
+// Returns the time on the wire that a frame takes besides its bytes, in bytes' times: preamble
 // and start delimiter, 8, and the gap before it, 12. IEEE 802.3, 3.1.1 and 4.4.2. InfiniBand's
 // packets follow each other; its delimiters are symbols of the link's encoding. IBTA Vol 1, 7.3.
-[[nodiscard]] constexpr u32 gap_octets_of(Technology technology) {
+[[nodiscard]] constexpr u32 gap_bytes_of(Technology technology) {
   return technology == Technology::kInfiniBand ? 0 : 8 + 12;
 }
 

@@ -1,7 +1,7 @@
 // In-band telemetry (INT), which HPCC uses: each switch on the path of a data frame notes in it
 // what its port has sent and holds, and the acknowledgement takes the notes back.
 // The P4.org Applications Working Group, In-band Network Telemetry Dataplane Specification 2.1, 5;
-// Li et al., HPCC, SIGCOMM 2019, 4.1, whose header has 42 octets: FrameSizes must count them.
+// Li et al., HPCC, SIGCOMM 2019, 4.1, whose header has 42 bytes: FrameSizes must count them.
 #pragma once
 
 #include "congestion/signals.h"
@@ -10,7 +10,7 @@ namespace verbena::fabric {
 
 struct TelemetryConfig {
   bool enabled = false;
-  // The units of what is told, in octets: counts are rounded down to them. HPCC, 4.1: 128 and 80.
+  // The units of what is told, in bytes: counts are rounded down to them. HPCC, 4.1: 128 and 80.
   u32 sent_unit = 1, queued_unit = 1;
 };
 
@@ -18,8 +18,8 @@ inline void note(PathTelemetry& path, const HopTelemetry& hop, const TelemetryCo
   if (path.count == PathTelemetry::kMaxHops) return;
   HopTelemetry& noted = path.hops[path.count++];
   noted = hop;
-  noted.sent_octets -= hop.sent_octets % config.sent_unit;
-  noted.queued_octets -= hop.queued_octets % config.queued_unit;
+  noted.sent_bytes -= hop.sent_bytes % config.sent_unit;
+  noted.queued_bytes -= hop.queued_bytes % config.queued_unit;
 }
 
 }  // namespace verbena::fabric

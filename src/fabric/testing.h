@@ -34,14 +34,14 @@ inline Topology ring() {
   return topology;
 }
 
-inline std::vector<Flow> incast(u32 senders, u64 octets) {
+inline std::vector<Flow> incast(u32 senders, u64 bytes) {
   std::vector<Flow> flows;
   for (NodeIndex i = 1; i <= senders; ++i)
-    flows.push_back({.source = i, .destination = 0, .octets = octets});
+    flows.push_back({.source = i, .destination = 0, .bytes = bytes});
   return flows;
 }
 
-// Packets of 1024 octets; no marking and no congestion control; `headroom`: of what the standard
+// Packets of 1024 bytes; no marking and no congestion control; `headroom`: of what the standard
 // asks for.
 inline NetworkConfig pfc_alone(double headroom = 1) {
   NetworkConfig config;

@@ -14,8 +14,8 @@ struct Counters {
   static constexpr u32 kSmallFrame = 100;
 
   u64 hops = 0;                 // frames sent over a link, of any kind
-  u64 data_hops = 0;            // of those above kSmallFrame octets
-  u64 wire_octets = 0;          // of all hops
+  u64 data_hops = 0;            // of those above kSmallFrame bytes
+  u64 wire_bytes = 0;           // of all hops
   u64 marks = 0;                // frames marked by a switch
   u64 pauses = 0, resumes = 0;  // PFC frames sent
   u64 drops = 0;                // by switches, for want of room

@@ -92,7 +92,7 @@ TEST(Windows, ResultsDoNotDependOnThem) {
   for (u32 i = 0; i < 32; ++i)
     flows.push_back({.source = i % 8,
                      .destination = (i + 1 + i / 8) % 8,
-                     .octets = 20'000 + 7'000 * u64{i},
+                     .bytes = 20'000 + 7'000 * u64{i},
                      .source_port = static_cast<u16>(50'000 + i),
                      .destination_port = 100});
   NetworkConfig config = test::pfc_alone();

@@ -16,7 +16,7 @@ namespace {
 using iwarp::RDMAPOpcode;
 
 // An FPDU's length, and the control bytes of DDP and RDMAP.
-constexpr std::size_t kControlOctets = iwarp::kMPALengthOctets + 2;
+constexpr std::size_t kControlBytes = iwarp::kMPALengthBytes + 2;
 constexpr u8 kTagged = 0x80, kLast = 0x40;  // RFC 5041, 4.1
 
 // `only`, `first`, `middle`, `last`: of operations that have several packets.
@@ -98,50 +98,50 @@ void fit_to_streams(std::vector<Rule>& rules) {
 FPDUQueue::FPDUQueue(Direction direction, QPN local_qp, const GID& peer)
     : direction_(direction), local_qp_(local_qp), peer_(peer) {}
 
-void FPDUQueue::push(Bytes octets, FaultFilter* filter, Time now) {
-  held_ += octets.size();
-  while (!octets.empty()) {
-    if (fpdus_.empty() || fpdus_.back().octets.size() == fpdus_.back().size) fpdus_.emplace_back();
+void FPDUQueue::push(Bytes bytes, FaultFilter* filter, Time now) {
+  held_ += bytes.size();
+  while (!bytes.empty()) {
+    if (fpdus_.empty() || fpdus_.back().bytes.size() == fpdus_.back().size) fpdus_.emplace_back();
     FPDU& fpdu = fpdus_.back();
-    const std::size_t head = marker_before() + kControlOctets;
-    const std::size_t wanted = (fpdu.size != 0 ? fpdu.size : head) - fpdu.octets.size();
-    const Bytes part = octets.first(std::min(wanted, octets.size()));
+    const std::size_t head = marker_before() + kControlBytes;
+    const std::size_t wanted = (fpdu.size != 0 ? fpdu.size : head) - fpdu.bytes.size();
+    const Bytes part = bytes.first(std::min(wanted, bytes.size()));
     append(fpdu, part);
-    octets = octets.subspan(part.size());
-    if (fpdu.size == 0 && fpdu.octets.size() == head) begin(fpdu, filter, now);
+    bytes = bytes.subspan(part.size());
+    if (fpdu.size == 0 && fpdu.bytes.size() == head) begin(fpdu, filter, now);
   }
 }
 
-void FPDUQueue::append(FPDU& fpdu, Bytes octets) {
-  const u64 from = fpdu.octets.size() * 8;
-  fpdu.octets.insert(fpdu.octets.end(), octets.begin(), octets.end());
+void FPDUQueue::append(FPDU& fpdu, Bytes bytes) {
+  const u64 from = fpdu.bytes.size() * 8;
+  fpdu.bytes.insert(fpdu.bytes.end(), bytes.begin(), bytes.end());
   for (const u64 bit : fpdu.flips)
-    if (from <= bit && bit < fpdu.octets.size() * 8)
-      fpdu.octets[bit / 8] ^= static_cast<u8>(1u << bit % 8);
+    if (from <= bit && bit < fpdu.bytes.size() * 8)
+      fpdu.bytes[bit / 8] ^= static_cast<u8>(1u << bit % 8);
 }
 
-// Octets of the marker that stands before its length.
+// Bytes of the marker that stands before its length.
 std::size_t FPDUQueue::marker_before() const {
-  return has_markers_ && position_ % iwarp::kMarkerInterval == 0 ? iwarp::kMarkerOctets : 0;
+  return has_markers_ && position_ % iwarp::kMarkerInterval == 0 ? iwarp::kMarkerBytes : 0;
 }
 
-// Its first octets have come.
+// Its first bytes have come.
 void FPDUQueue::begin(FPDU& fpdu, FaultFilter* filter, Time now) {
-  const u32 plain = iwarp::fpdu_octets(load_be16(fpdu.octets.data() + marker_before()));
-  fpdu.size = has_markers_ ? iwarp::marked_octets(plain, position_) : plain;
-  fpdu.size = std::max(fpdu.size, fpdu.octets.size());
+  const u32 plain = iwarp::fpdu_bytes(load_be16(fpdu.bytes.data() + marker_before()));
+  fpdu.size = has_markers_ ? iwarp::marked_bytes(plain, position_) : plain;
+  fpdu.size = std::max(fpdu.size, fpdu.bytes.size());
   fpdu.info = info_of(fpdu);
   position_ += fpdu.size;
   judge(fpdu, filter, now);
 }
 
 PacketInfo FPDUQueue::info_of(const FPDU& fpdu) {
-  const std::size_t at = marker_before() + iwarp::kMPALengthOctets;
-  const u8 ddp = fpdu.octets[at];
+  const std::size_t at = marker_before() + iwarp::kMPALengthBytes;
+  const u8 ddp = fpdu.bytes[at];
   const bool is_last = (ddp & kLast) != 0;
   bool& in_message = (ddp & kTagged) != 0 ? in_tagged_message_ : in_untagged_message_;
   const bool is_first = !std::exchange(in_message, !is_last);
-  const auto opcode = iwarp::opcode_of(fpdu.octets[at + 1]);
+  const auto opcode = iwarp::opcode_of(fpdu.bytes[at + 1]);
   return {
       .direction = direction_,
       .opcode = {Service::kRC, op_of(opcode.value_or(RDMAPOpcode::kTerminate), is_first, is_last)},
@@ -168,7 +168,7 @@ void FPDUQueue::judge(FPDU& fpdu, FaultFilter* filter, Time now) {
   PRNG places(verdict.corruption->seed);
   for (u32 i = 0; i < verdict.corruption->bits; ++i)
     fpdu.flips.push_back(places.below(fpdu.size * 8));
-  const std::vector<u8> so_far = std::exchange(fpdu.octets, {});
+  const std::vector<u8> so_far = std::exchange(fpdu.bytes, {});
   append(fpdu, so_far);
 }
 
@@ -177,21 +177,21 @@ Bytes FPDUQueue::front(FaultFilter* filter, Time now) {
   FPDU& fpdu = fpdus_.front();
   if (fpdu.is_lost) judge(fpdu, filter, now);
   if (fpdu.due > now) return {};
-  return Bytes(fpdu.octets).subspan(fpdu.taken);
+  return Bytes(fpdu.bytes).subspan(fpdu.taken);
 }
 
-void FPDUQueue::pop(std::size_t octets) {
+void FPDUQueue::pop(std::size_t bytes) {
   FPDU& fpdu = fpdus_.front();
-  fpdu.taken += octets;
-  held_ -= octets;
-  CHECK(fpdu.taken <= fpdu.octets.size());
+  fpdu.taken += bytes;
+  held_ -= bytes;
+  CHECK(fpdu.taken <= fpdu.bytes.size());
   if (fpdu.taken == fpdu.size) fpdus_.pop_front();
 }
 
 Time FPDUQueue::next_due() const {
   if (fpdus_.empty() || fpdus_.front().size == 0) return Time::never();
   const FPDU& fpdu = fpdus_.front();
-  return fpdu.taken == fpdu.octets.size() ? Time::never() : fpdu.due;
+  return fpdu.taken == fpdu.bytes.size() ? Time::never() : fpdu.due;
 }
 
 }  // namespace verbena::faults

@@ -7,7 +7,7 @@
 //   late         what follows is late, too: nothing overtakes anything
 //   corrupted    under the checksum of TCP, so that MPA's CRC has to find it
 //
-// Sans-IO: octets in, octets out, time is an argument. Octets come in any pieces and leave as soon
+// Sans-IO: bytes in, bytes out, time is an argument. Bytes come in any pieces and leave as soon
 // as they may: an FPDU need not be whole.
 #pragma once
 
@@ -35,17 +35,17 @@ class FPDUQueue {
 
   FPDUQueue(Direction direction, QPN local_qp, const GID& peer);
 
-  // The stream has MPA markers. Before its first octet.
+  // The stream has MPA markers. Before its first byte.
   void expect_markers() { has_markers_ = true; }
-  // Takes octets of the stream. `filter`: nullptr: there are no rules any more.
-  void push(Bytes octets, FaultFilter* filter, Time now);
-  // The octets that may go on, in one piece; empty: none may yet. Valid until the next call.
+  // Takes bytes of the stream. `filter`: nullptr: there are no rules any more.
+  void push(Bytes bytes, FaultFilter* filter, Time now);
+  // The bytes that may go on, in one piece; empty: none may yet. Valid until the next call.
   [[nodiscard]] Bytes front(FaultFilter* filter, Time now);
-  // So many octets of front() have gone on.
-  void pop(std::size_t octets);
+  // So many bytes of front() have gone on.
+  void pop(std::size_t bytes);
   // When front() has something again, or judges again.
   [[nodiscard]] Time next_due() const;
-  [[nodiscard]] std::size_t octets() const { return held_; }
+  [[nodiscard]] std::size_t bytes() const { return held_; }
 
   // Rules that break objects rather than FPDUs: whether one has applied since the last call.
   [[nodiscard]] bool take_broken_qp() { return std::exchange(breaks_qp_, false); }
@@ -53,7 +53,7 @@ class FPDUQueue {
 
  private:
   struct FPDU {
-    std::vector<u8> octets;  // as they have come
+    std::vector<u8> bytes;   // as they have come
     std::size_t size = 0;    // 0: its header is not whole
     std::size_t taken = 0;   // by pop()
     Time due;                // not before
@@ -63,7 +63,7 @@ class FPDUQueue {
     PacketInfo info;
   };
 
-  void append(FPDU& fpdu, Bytes octets);
+  void append(FPDU& fpdu, Bytes bytes);
   void begin(FPDU& fpdu, FaultFilter* filter, Time now);
   void judge(FPDU& fpdu, FaultFilter* filter, Time now);
   [[nodiscard]] PacketInfo info_of(const FPDU& fpdu);

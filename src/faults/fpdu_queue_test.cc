@@ -58,7 +58,7 @@ class FPDUQueueTest : public testing::Test {
     filter_.emplace(std::move(rules), seed, kBegin);
   }
   FaultFilter* filter() { return filter_ ? &*filter_ : nullptr; }
-  void push(Bytes octets, Time now = kBegin) { queue_.push(octets, filter(), now); }
+  void push(Bytes bytes, Time now = kBegin) { queue_.push(bytes, filter(), now); }
   std::vector<u8> take(Time now = kBegin) {
     std::vector<u8> taken;
     for (Bytes due; !(due = queue_.front(filter(), now)).empty(); queue_.pop(due.size()))
@@ -70,7 +70,7 @@ class FPDUQueueTest : public testing::Test {
   FPDUQueue queue_{Direction::kTransmit, QPN{0x11}, *GID::parse("10.0.0.2")};
 };
 
-TEST_F(FPDUQueueTest, AnySplitGivesTheSameOctets) {
+TEST_F(FPDUQueueTest, AnySplitGivesTheSameBytes) {
   set("delay by=1ms nth=1000");
   const std::vector<u8> stream = message(RDMAPOpcode::kSend, 20);
   PRNG prng(5);
@@ -83,7 +83,7 @@ TEST_F(FPDUQueueTest, AnySplitGivesTheSameOctets) {
     taken.insert(taken.end(), more.begin(), more.end());
   }
   EXPECT_EQ(taken, stream);
-  EXPECT_EQ(queue_.octets(), 0u);
+  EXPECT_EQ(queue_.bytes(), 0u);
   EXPECT_EQ(queue_.next_due(), Time::never());
   EXPECT_EQ(filter_->counters()[0].selected, 20u);
 }
@@ -176,7 +176,7 @@ TEST_F(FPDUQueueTest, ARateDelaysAndLosesNothing) {
   EXPECT_LT(take(kBegin + ms(50)).size(), stream.size() * 6 / 10);
   EXPECT_LT(queue_.next_due(), kBegin + ms(60));
   EXPECT_GT(take(kBegin + ms(120)).size(), stream.size() * 4 / 10);
-  EXPECT_EQ(queue_.octets(), 0u);
+  EXPECT_EQ(queue_.bytes(), 0u);
 }
 
 TEST_F(FPDUQueueTest, ObjectsAreBrokenOnce) {

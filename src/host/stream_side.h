@@ -20,9 +20,9 @@ class StreamSide {
 
   [[nodiscard]] ConnectionManager& connections() { return manager_; }
 
-  // Receives octets. Returns false if there were none.
+  // Receives bytes. Returns false if there were none.
   bool receive(Look look, Time now);
-  // Sends pending octets, as far as the sockets take them. Returns false if they took nothing.
+  // Sends pending bytes, as far as the sockets take them. Returns false if they took nothing.
   bool send(Time now);
   // Reports ends. Returns false if there were none.
   bool drain();

@@ -13,13 +13,13 @@ namespace {
 using collectives::Action;
 using collectives::Step;
 
-Duration cpu_of(std::span<const HostStep> steps, u64 octets) {
+Duration cpu_of(std::span<const HostStep> steps, u64 bytes) {
   Duration sum;
-  for (const HostStep& step : steps) sum = sum + step.cpu_time(octets);
+  for (const HostStep& step : steps) sum = sum + step.cpu_time(bytes);
   return sum;
 }
 
-constexpr u32 kPacketOctets = 4096;  // of which one is on its way where nothing else is
+constexpr u32 kPacketBytes = 4096;  // of which one is on its way where nothing else is
 
 // The open pipes of a rank, if not all pipes are open at the same time: at least as many as its
 // lanes use now and next.
@@ -163,7 +163,7 @@ void CollectiveRun::measure(Pipe& pipe) const {
     pipe.notice = pipe.notice + port.delay;
     pipe.distance = pipe.distance + ps(i64{port.latency_ps});
     if (!std::exchange(is_first, false))
-      pipe.distance = pipe.distance + port.rate.time_of(kPacketOctets);
+      pipe.distance = pipe.distance + port.rate.time_of(kPacketBytes);
     node = network_.node_of(port.peer);
   }
   pipe.distance = pipe.distance + pipe.notice;
@@ -304,33 +304,33 @@ bool CollectiveRun::send(u32 place, const Step& step, Time now) {
   return true;
 }
 
-void CollectiveRun::post(u32 number, u32 octets, const TimeSpent& spent, Time now) {
+void CollectiveRun::post(u32 number, u32 bytes, const TimeSpent& spent, Time now) {
   Pipe& pipe = pipes_[number];
   Rank& rank = ranks_[pipe.from];
   if (pipe.messages == nullptr) pipe.messages.reset(new Message[config_.window]);
   Message& message = slot(pipe, pipe.posted++);
-  message = {.posted = now, .spent = spent, .octets = octets};
+  message = {.posted = now, .spent = spent, .bytes = bytes};
   ++rank.messages;
   const fabric::NodeIndex nic = cluster_.nics[pipe.from];
   if (pipe.connection == kNone) {
-    rank.nvlink_octets += octets;
-    return network_.signal(nic, cluster_.nics[pipe.to], nvlink_.send(pipe.from, octets, now),
+    rank.nvlink_bytes += bytes;
+    return network_.signal(nic, cluster_.nics[pipe.to], nvlink_.send(pipe.from, bytes, now),
                            word_of(About::kBegins, number));
   }
-  rank.network_octets += octets;
-  rank.unsent_octets += octets;
-  message.ahead = time_at(rank.nic, rank.unsent_octets);
-  if (path_ == nullptr) return network_.send(pipe.connection, octets, 0);
-  const Time at = sending_sides_[pipe.from].send(sending_path_, octets, rank.nic, now);
+  rank.network_bytes += bytes;
+  rank.unsent_bytes += bytes;
+  message.ahead = time_at(rank.nic, rank.unsent_bytes);
+  if (path_ == nullptr) return network_.send(pipe.connection, bytes, 0);
+  const Time at = sending_sides_[pipe.from].send(sending_path_, bytes, rank.nic, now);
   message.host = at - now;
-  rank.cpu_time = rank.cpu_time + cpu_of(path_->sending, octets);
+  rank.cpu_time = rank.cpu_time + cpu_of(path_->sending, bytes);
   network_.set_alarm(nic, at, word_of(About::kSending, number));
 }
 
 // Sends the message that has reached the sender's NIC. Messages of a pipe keep their order.
 void CollectiveRun::begin_sending(u32 number) {
   Pipe& pipe = pipes_[number];
-  network_.send(pipe.connection, slot(pipe, pipe.handed++).octets, 0);
+  network_.send(pipe.connection, slot(pipe, pipe.handed++).bytes, 0);
 }
 
 // Frees the messages of an idle pipe, because few of the many pipes are in use at the same time.
@@ -341,7 +341,7 @@ void CollectiveRun::leave_if_idle(Pipe& pipe) {
 void CollectiveRun::on_sent(u32 connection, Time now) {
   const u32 number = pipe_of_connection_[connection];
   Pipe& pipe = pipes_[number];
-  ranks_[pipe.from].unsent_octets -= slot(pipe, pipe.sent++).octets;
+  ranks_[pipe.from].unsent_bytes -= slot(pipe, pipe.sent++).bytes;
   leave_if_idle(pipe);
   const u32 place = place_of(pipe.from, pipe.lane);
   const Lane& lane = lane_[place];
@@ -371,8 +371,8 @@ void CollectiveRun::on_taken(u32 number, Time now) {
 // Runs when a message's first byte is at the receiver's NVLink port.
 void CollectiveRun::on_begin(u32 number, Time now) {
   Pipe& pipe = pipes_[number];
-  const u32 octets = slot(pipe, pipe.begun++).octets;
-  network_.set_alarm(cluster_.nics[pipe.to], nvlink_.receive(pipe.to, octets, now),
+  const u32 bytes = slot(pipe, pipe.begun++).bytes;
+  network_.set_alarm(cluster_.nics[pipe.to], nvlink_.receive(pipe.to, bytes, now),
                      word_of(About::kArrives, number));
 }
 
@@ -387,10 +387,10 @@ void CollectiveRun::on_landed(u32 number, Time now) {
   Message& message = slot(pipe, pipe.landed++);
   const fabric::NodeIndex nic = cluster_.nics[pipe.to];
   const Rate line = ranks_[pipe.to].nic;
-  const Time at = receiving_sides_[pipe.to].receive(receiving_path_, message.octets, line, now);
+  const Time at = receiving_sides_[pipe.to].receive(receiving_path_, message.bytes, line, now);
   message.host = message.host + (at - now);
   Rank& rank = ranks_[pipe.to];
-  rank.cpu_time = rank.cpu_time + cpu_of(path_->receiving, message.octets);
+  rank.cpu_time = rank.cpu_time + cpu_of(path_->receiving, message.bytes);
   network_.set_alarm(nic, at, word_of(About::kArrives, number));
 }
 
@@ -411,9 +411,9 @@ ArrivedMessage CollectiveRun::arrived_message(const Pipe& pipe, const Message& m
       by_nvlink ? cluster_.nvlink.rate : network_.port(cluster_.nics[pipe.from], 0).rate;
   return {.from = pipe.from,
           .lane = pipe.lane,
-          .octets = message.octets,
+          .bytes = message.bytes,
           .posted = message.posted,
-          .alone = (by_nvlink ? pipe.notice : pipe.distance) + time_at(rate, message.octets)};
+          .alone = (by_nvlink ? pipe.notice : pipe.distance) + time_at(rate, message.bytes)};
 }
 
 TimeSpent CollectiveRun::spent_with(const Pipe& pipe, const Message& message, Time now) const {
@@ -440,7 +440,7 @@ bool CollectiveRun::take(u32 place, const Step& step, Time now) {
     wait(place, Waits::kMessage, number);
     return false;
   }
-  CHECK(slot(pipe, pipe.taken).octets == step.range.length);
+  CHECK(slot(pipe, pipe.taken).bytes == step.range.length);
   confirm(number, lane_[place].spent, now);
   if (config_.step_overhead != Duration()) {
     wait_until(place, Waits::kOverhead, now + config_.step_overhead);

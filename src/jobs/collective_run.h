@@ -43,7 +43,7 @@ struct RunConfig {
                                                 fabric::NetworkConfig config);
 
 struct ArrivedMessage {
-  u32 from = 0, lane = 0, octets = 0;
+  u32 from = 0, lane = 0, bytes = 0;
   Time posted;
   Duration alone{};  // its time in an idle network, without headers and host path
 };
@@ -70,7 +70,7 @@ class CollectiveRun final : public fabric::Application {
   static constexpr u32 kForeignWord = u32{1} << 31;
   static constexpr u32 kMadeAtStart = 1u << 16;  // connections: 1 GB, at 16 KB for both ends
 
-  // Messages of the script are no longer than ConnectionConfig::kMaxMessageOctets. All arguments
+  // Messages of the script are no longer than ConnectionConfig::kMaxMessageBytes. All arguments
   // outlive the run; `cluster` has as many ranks as the script, `network` is as network_for() has
   // it.
   CollectiveRun(const collectives::Script& script, const Cluster& cluster, const RunConfig& config,
@@ -93,8 +93,8 @@ class CollectiveRun final : public fabric::Application {
   // Precondition of all below: finished().
   [[nodiscard]] Duration time() const { return last_rank().finished_at - started_at_; }
   [[nodiscard]] const TimeSpent& spent() const { return last_rank().spent; }
-  [[nodiscard]] u64 network_octets() const { return sum(&Rank::network_octets); }  // of messages
-  [[nodiscard]] u64 nvlink_octets() const { return sum(&Rank::nvlink_octets); }
+  [[nodiscard]] u64 network_bytes() const { return sum(&Rank::network_bytes); }  // of messages
+  [[nodiscard]] u64 nvlink_bytes() const { return sum(&Rank::nvlink_bytes); }
   [[nodiscard]] Duration cpu_time() const;  // of all hosts, in sum
   // The latencies of messages between nodes: from when the sender had one ready to when the
   // receiver had it all.
@@ -114,11 +114,11 @@ class CollectiveRun final : public fabric::Application {
   };
   struct alignas(64) Rank {
     collectives::RankExecutor executor;
-    u64 unsent_octets = 0;    // posted at its NIC and not acknowledged
+    u64 unsent_bytes = 0;     // posted at its NIC and not acknowledged
     Rate nic{};               // all ports of it
     u32 connections = 0;      // from it to others
     std::vector<u32> open{};  // pipes with a connection, the one used last at the end; if not all
-    u64 network_octets = 0, nvlink_octets = 0, messages = 0;
+    u64 network_bytes = 0, nvlink_bytes = 0, messages = 0;
     Duration cpu_time{};    // of its host's path
     Latencies latencies{};  // of messages that it received
     Time finished_at{};
@@ -126,10 +126,10 @@ class CollectiveRun final : public fabric::Application {
   };
   struct Message {
     Time posted;
-    Duration ahead{};   // the octets posted at its NIC before it, and its own
+    Duration ahead{};   // the bytes posted at its NIC before it, and its own
     TimeSpent spent{};  // by its sender, until it was posted; then by who took it, until then
     Duration host{};    // in the host paths of both
-    u32 octets = 0;
+    u32 bytes = 0;
   };
   // From one rank to another on one lane. Numbers are of messages.
   struct Pipe {
@@ -177,7 +177,7 @@ class CollectiveRun final : public fabric::Application {
   void work(u32 rank, Time now);
   bool send(u32 place, const collectives::Step& step, Time now);
   bool take(u32 place, const collectives::Step& step, Time now);
-  void post(u32 number, u32 octets, const TimeSpent& spent, Time now);
+  void post(u32 number, u32 bytes, const TimeSpent& spent, Time now);
   void confirm(u32 number, const TimeSpent& spent, Time now);
   void on_begin(u32 number, Time now);
   void begin_sending(u32 number);

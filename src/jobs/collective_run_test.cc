@@ -39,7 +39,7 @@ fabric::NetworkConfig lossless() {
 struct Result {
   double seconds = 0;
   TimeSpent spent;
-  u64 network_octets = 0, nvlink_octets = 0, messages = 0;
+  u64 network_bytes = 0, nvlink_bytes = 0, messages = 0;
   fabric::Counters counters;
 };
 
@@ -60,25 +60,25 @@ Result run(const Shape& shape, const TestNetwork& net, const RunConfig& config =
   EXPECT_EQ(collective.spent().sum(), collective.time());
   EXPECT_EQ(network.frames_in_flight(), 0u);
   EXPECT_EQ(network.counters().drops, 0u);
-  return {collective.time().seconds(), collective.spent(),    collective.network_octets(),
-          collective.nvlink_octets(),  collective.messages(), network.counters()};
+  return {collective.time().seconds(), collective.spent(),    collective.network_bytes(),
+          collective.nvlink_bytes(),   collective.messages(), network.counters()};
 }
 
 Result run_on_star(const Shape& shape, const RunConfig& config = {}) {
   return run(shape, star(shape.ranks, {.rate = kRate, .delay = kDelay}), config);
 }
 
-// How long so many octets take at a NIC, with their headers.
-double wire_time(u64 octets) {
-  const double packets = std::ceil(static_cast<double>(octets) / 4096);
-  return (static_cast<double>(octets) + packets * kHeaders) * 8 / 100e9;
+// How long so many bytes take at a NIC, with their headers.
+double wire_time(u64 bytes) {
+  const double packets = std::ceil(static_cast<double>(bytes) / 4096);
+  return (static_cast<double>(bytes) + packets * kHeaders) * 8 / 100e9;
 }
 
 // Returns the time of a message's last packet after the NIC has sent it: the delays of two links,
 // and one more transmission by the switch.
 double way() { return 2e-6 + (4096 + kHeaders) * 8 / 100e9; }
 
-constexpr u64 kOctets = 16u << 20;
+constexpr u64 kBytes = 16u << 20;
 constexpr u32 kPieces = 64;  // where the data is cut
 
 struct ClosedForm {
@@ -88,15 +88,15 @@ struct ClosedForm {
   double (*seconds)(u32 ranks);
 };
 
-double ring_rounds(u32 rounds, u32 ranks) { return rounds * (wire_time(kOctets / ranks) + way()); }
+double ring_rounds(u32 rounds, u32 ranks) { return rounds * (wire_time(kBytes / ranks) + way()); }
 double halving(u32 ranks) {
   double sum = 0;
-  for (u32 n = 2; n <= ranks; n *= 2) sum += wire_time(kOctets / n) + way();
+  for (u32 n = 2; n <= ranks; n *= 2) sum += wire_time(kBytes / n) + way();
   return sum;
 }
 // A pipeline: a NIC sends everything `times`, and the first piece needs `hops` to the last rank.
 double pipeline(double times, double hops) {
-  return times * wire_time(kOctets) + hops * (wire_time(kOctets / kPieces) + way());
+  return times * wire_time(kBytes) + hops * (wire_time(kBytes / kPieces) + way());
 }
 
 constexpr std::array kClosedForms = {
@@ -117,7 +117,7 @@ constexpr std::array kClosedForms = {
     ClosedForm{Operation::kBroadcast, Algorithm::kRing, 8,
                [](u32 n) { return pipeline(1.0 - 1.0 / kPieces, n - 1); }},
     ClosedForm{Operation::kSendReceive, Algorithm::kDirect, 8,
-               [](u32) { return wire_time(kOctets) + way(); }},
+               [](u32) { return wire_time(kBytes) + way(); }},
 };
 
 class IdealFabric : public testing::TestWithParam<ClosedForm> {};
@@ -129,10 +129,10 @@ TEST_P(IdealFabric, BusBandwidthIsTheClosedForm) {
   const Shape shape{.operation = form.operation,
                     .algorithm = form.algorithm,
                     .ranks = form.ranks,
-                    .octets = kOctets,
-                    .chunk_octets = is_cut ? kOctets / kPieces : 0};
+                    .bytes = kBytes,
+                    .chunk_bytes = is_cut ? kBytes / kPieces : 0};
   const Result result = run_on_star(shape);
-  const double factor = bus_factor(form.operation, form.ranks) * kOctets * 8;
+  const double factor = bus_factor(form.operation, form.ranks) * kBytes * 8;
   const double bus = factor / result.seconds, expected = factor / form.seconds(form.ranks);
   EXPECT_NEAR(bus / expected, 1, 0.01) << bus / 1e9 << " Gb/s, not " << expected / 1e9;
   EXPECT_EQ(result.counters.pauses, 0u);
@@ -144,8 +144,8 @@ INSTANTIATE_TEST_SUITE_P(Collectives, IdealFabric, testing::ValuesIn(kClosedForm
 // all of it twice, in sum.
 TEST(CollectiveRun, TreesTakeTheTimeOfTheirBusiestNIC) {
   Shape shape{
-      .algorithm = Algorithm::kTree, .ranks = 15, .octets = 4 * kOctets, .chunk_octets = 1u << 17};
-  const double whole = wire_time(4 * kOctets);
+      .algorithm = Algorithm::kTree, .ranks = 15, .bytes = 4 * kBytes, .chunk_bytes = 1u << 17};
+  const double whole = wire_time(4 * kBytes);
   EXPECT_NEAR(run_on_star(shape).seconds / whole, 3, 0.1);
   shape.algorithm = Algorithm::kDoubleTree;
   EXPECT_NEAR(run_on_star(shape).seconds / whole, 2, 0.1);
@@ -156,32 +156,32 @@ TEST(CollectiveRun, HierarchicalRunsAtTheRateOfAllNICs) {
   const Shape shape{.algorithm = Algorithm::kHierarchical,
                     .ranks = 32,
                     .ranks_per_node = 8,
-                    .octets = 4 * kOctets,
+                    .bytes = 4 * kBytes,
                     .channels = 2,
-                    .chunk_octets = 1u << 19};
+                    .chunk_bytes = 1u << 19};
   const TestNetwork net = rails(4, 8, 0, {.rate = kRate, .delay = kDelay});
   const Result result = run(shape, net);
-  const double nic = 2 * wire_time(4 * kOctets / 8) * 3 / 4;
+  const double nic = 2 * wire_time(4 * kBytes / 8) * 3 / 4;
   EXPECT_NEAR(result.seconds / nic, 1, 0.09);
-  EXPECT_EQ(result.network_octets, 32 * 2 * (4 * kOctets / 8) * 3 / 4);
-  EXPECT_EQ(result.nvlink_octets, 32 * 2 * (4 * kOctets) * 7 / 8);
+  EXPECT_EQ(result.network_bytes, 32 * 2 * (4 * kBytes / 8) * 3 / 4);
+  EXPECT_EQ(result.nvlink_bytes, 32 * 2 * (4 * kBytes) * 7 / 8);
 }
 
 TEST(CollectiveRun, WithinANodeNothingIsSentByNICs) {
-  const Shape shape{.ranks = 8, .ranks_per_node = 8, .octets = kOctets};
+  const Shape shape{.ranks = 8, .ranks_per_node = 8, .bytes = kBytes};
   const Result result = run_on_star(shape);
-  EXPECT_EQ(result.network_octets, 0u);
+  EXPECT_EQ(result.network_bytes, 0u);
   EXPECT_EQ(result.counters.hops, 0u);
   const NVLinkConfig nvlink;
   const double round =
-      static_cast<double>(kOctets) / 8 * 8 / static_cast<double>(nvlink.rate.bps()) +
+      static_cast<double>(kBytes) / 8 * 8 / static_cast<double>(nvlink.rate.bps()) +
       nvlink.latency.seconds();
   EXPECT_NEAR(result.seconds / (14 * round), 1, 0.001);
   EXPECT_EQ(result.spent.nvlink, result.spent.sum());
 }
 
 TEST(CollectiveRun, StepOverheadIsOfEachRound) {
-  const Shape shape{.ranks = 8, .octets = 8 * 4096};
+  const Shape shape{.ranks = 8, .bytes = 8 * 4096};
   const Result plain = run_on_star(shape), slow = run_on_star(shape, {.step_overhead = us(5)});
   EXPECT_NEAR(slow.seconds - plain.seconds, 14 * 5e-6, 1e-7);
   EXPECT_EQ(slow.spent.overhead, us(5 * 14));
@@ -190,7 +190,7 @@ TEST(CollectiveRun, StepOverheadIsOfEachRound) {
 TEST(CollectiveRun, NoWayIsSaid) {
   const TestNetwork net = rails(2, 2, 0, {});
   const auto schedule =
-      collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .octets = 4096});
+      collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .bytes = 4096});
   const Cluster cluster{.gpus_per_node = 2, .nics = net.hosts};
   fabric::Network network(net.topology, network_for(cluster, lossless()));
   const CollectiveRun run(*schedule, cluster, {}, network);
@@ -202,7 +202,7 @@ TEST(CollectiveRun, NoWayIsSaid) {
 // each.
 TEST(CollectiveRun, RailAlignmentTakesAwayCollisions) {
   const TestNetwork net = rails(8, 4, 8, {.rate = kRate, .delay = kDelay});
-  Shape shape{.ranks = 32, .ranks_per_node = 4, .octets = 32u << 18, .channels = 4};
+  Shape shape{.ranks = 32, .ranks_per_node = 4, .bytes = 32u << 18, .channels = 4};
   const auto along_rails = [&] {
     shape.algorithm = Algorithm::kRailRing;
     return run(shape, net);
@@ -231,9 +231,9 @@ TEST(CollectiveRun, CourseIsExactlyAsRecorded) {
     const Shape shape{.algorithm = course.algorithm,
                       .ranks = 16,
                       .ranks_per_node = 4,
-                      .octets = 1u << 20,
+                      .bytes = 1u << 20,
                       .channels = 2,
-                      .chunk_octets = 1u << 14};
+                      .chunk_bytes = 1u << 14};
     const Result result = run(shape, net, {.step_overhead = us(1)});
     EXPECT_EQ(std::llround(result.seconds * 1e12), course.picoseconds) << name_of(shape.algorithm);
     EXPECT_EQ(result.messages, course.messages) << name_of(shape.algorithm);
@@ -243,11 +243,8 @@ TEST(CollectiveRun, CourseIsExactlyAsRecorded) {
 
 // NVLink, where nodes have several GPUs, and what ranks tell each other join hosts without a link.
 TEST(CollectiveRun, SameCourseByAnyNumberOfThreads) {
-  Shape shape{.ranks = 16,
-              .ranks_per_node = 4,
-              .octets = 1u << 20,
-              .channels = 2,
-              .chunk_octets = 1u << 14};
+  Shape shape{
+      .ranks = 16, .ranks_per_node = 4, .bytes = 1u << 20, .channels = 2, .chunk_bytes = 1u << 14};
   const TestNetwork net = rails(4, 4, 2, {});
   for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kDoubleTree,
                                     Algorithm::kHierarchical, Algorithm::kHalvingDoubling}) {
@@ -272,12 +269,12 @@ TEST(CollectiveRun, ConnectionsMayBeMadeWhenTheyAreUsed) {
   const Shape shape{.operation = Operation::kAllToAll,
                     .algorithm = Algorithm::kDirect,
                     .ranks = 260,
-                    .octets = 260 * 4096};
+                    .bytes = 260 * 4096};
   ASSERT_GT(shape.ranks * (shape.ranks - 1), CollectiveRun::kMadeAtStart);
   const TestNetwork net = star(shape.ranks, {.rate = kRate, .delay = kDelay});
   const Result one = run(shape, net), several = run(shape, net, {}, {}, 3);
   EXPECT_EQ(one.messages, 260u * 259);
-  EXPECT_EQ(one.network_octets, 260u * 259 * 4096);
+  EXPECT_EQ(one.network_bytes, 260u * 259 * 4096);
   EXPECT_EQ(one.seconds, several.seconds);
   EXPECT_EQ(one.counters.hops, several.counters.hops);
   EXPECT_GT(one.seconds, 259 * wire_time(4096));
@@ -287,7 +284,7 @@ TEST(CollectiveRun, NVLinkMayTakeNoTime) {
   const Shape shape{.algorithm = Algorithm::kHierarchical,
                     .ranks = 16,
                     .ranks_per_node = 4,
-                    .octets = 1u << 20,
+                    .bytes = 1u << 20,
                     .channels = 2};
   const TestNetwork net = rails(4, 4, 0, {.rate = kRate, .delay = kDelay});
   const double slow = run(shape, net).seconds;
@@ -299,9 +296,9 @@ TEST(CollectiveRun, NVLinkMayTakeNoTime) {
 TEST(CollectiveRun, SameSeedSameCourse) {
   const Shape shape{.algorithm = Algorithm::kDoubleTree,
                     .ranks = 16,
-                    .octets = 1u << 20,
+                    .bytes = 1u << 20,
                     .channels = 2,
-                    .chunk_octets = 1u << 16};
+                    .chunk_bytes = 1u << 16};
   const TestNetwork net = rails(4, 4, 2, {});
   EXPECT_EQ(run(shape, net).seconds, run(shape, net).seconds);
 }

@@ -53,8 +53,8 @@ void put_step(RunTable& run, const StepResult& result) {
   run.put("computing_ps", result.mean.all_computing().ps());
   if (result.packets.messages == 0) return;
   run.put("messages", result.packets.messages);
-  run.put("network_octets", result.packets.network_octets);
-  run.put("nvlink_octets", result.packets.nvlink_octets);
+  run.put("network_bytes", result.packets.network_bytes);
+  run.put("nvlink_bytes", result.packets.nvlink_bytes);
   run.put("link_hops", counters.hops);
   run.put("events", counters.events);
   run.put("marks", counters.marks);
@@ -67,7 +67,7 @@ void put_step(RunTable& run, const StepResult& result) {
 
 void write_run(fabric::SQLiteFile& file, const Job& job, const JobResults& results) {
   RunTable run(file);
-  run.put("schema", i64{2});
+  run.put("schema", i64{3});
   run.put("status", status_of(results));
   run.put("kind", kind_of(job));
   run.put("scenario", std::string_view(job.text));
@@ -122,7 +122,7 @@ void add_progress(Rows& rows, const NamedRun& run) {
 
 void add_message(Rows& rows, u32 gpu, const MessageLog::Message& message, const Cluster& cluster) {
   const ArrivedMessage& what = message.what;
-  rows.add(what.from).add(gpu).add(what.lane).add(what.octets);
+  rows.add(what.from).add(gpu).add(what.lane).add(what.bytes);
   rows.add(std::string_view(cluster.share_a_node(what.from, gpu) ? "NVLink" : "network"));
   rows.add(what.posted.ps()).add((what.posted + message.took).ps()).add(what.alone.ps());
 }
@@ -168,11 +168,11 @@ void write_runs(fabric::SQLiteFile& file, const Job& job, const std::vector<Name
   Rows progress(file, "progress",
                 "gpu INTEGER, lane INTEGER, eighths INTEGER, time_ps INTEGER, algorithm TEXT");
   Rows messages(file, "messages",
-                "source INTEGER, destination INTEGER, lane INTEGER, octets INTEGER, way TEXT, "
+                "source INTEGER, destination INTEGER, lane INTEGER, bytes INTEGER, way TEXT, "
                 "posted_ps INTEGER, arrived_ps INTEGER, alone_ps INTEGER, slowdown REAL, "
                 "stands_for INTEGER, algorithm TEXT");
   Rows slowest(file, "slowest_messages",
-               "source INTEGER, destination INTEGER, lane INTEGER, octets INTEGER, way TEXT, "
+               "source INTEGER, destination INTEGER, lane INTEGER, bytes INTEGER, way TEXT, "
                "posted_ps INTEGER, arrived_ps INTEGER, alone_ps INTEGER, algorithm TEXT");
   Rows paths(file, "paths",
              "source INTEGER, destination INTEGER, lane INTEGER, node INTEGER, port INTEGER, "
@@ -216,7 +216,7 @@ void write_tasks(fabric::SQLiteFile& file, const StepResult& result) {
 void write_operations(fabric::SQLiteFile& file, const StepResult& result) {
   Rows rows(file, "operations",
             "operation INTEGER, purpose TEXT, communicator TEXT, kind TEXT, algorithm TEXT, "
-            "gpus INTEGER, octets INTEGER, times INTEGER, waiting_ps INTEGER, mean_ps INTEGER, "
+            "gpus INTEGER, bytes INTEGER, times INTEGER, waiting_ps INTEGER, mean_ps INTEGER, "
             "busbw REAL");
   for (const OperationTotal& total : result.operations) {
     const collectives::Shape& shape = result.program->shape_of(total.operation);
@@ -226,7 +226,7 @@ void write_operations(fabric::SQLiteFile& file, const StepResult& result) {
         .add(operation_of(shape))
         .add(algorithm_of(shape))
         .add(shape.ranks)
-        .add(shape.octets)
+        .add(shape.bytes)
         .add(total.times)
         .add(total.waiting.ps())
         .add(total.mean.ps())
@@ -256,17 +256,17 @@ void write_accounts(fabric::SQLiteFile& file, const StepResult& result) {
 // Writes a row for each algorithm. Columns that only packets can fill are NULL at flow-level.
 void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveResult>& results) {
   Rows rows(file, "collectives",
-            "operation TEXT, algorithm TEXT, gpus INTEGER, gpus_per_node INTEGER, octets INTEGER, "
+            "operation TEXT, algorithm TEXT, gpus INTEGER, gpus_per_node INTEGER, bytes INTEGER, "
             "channels INTEGER, seconds REAL, algbw REAL, busbw REAL, flow_level_seconds REAL, "
             "computing_ps INTEGER, nvlink_ps INTEGER, sending_ps INTEGER, distance_ps INTEGER, "
             "waiting_ps INTEGER, overhead_ps INTEGER, host_ps INTEGER, messages INTEGER, "
-            "network_octets INTEGER, "
-            "nvlink_octets INTEGER, link_hops INTEGER, marks INTEGER, pauses INTEGER, "
+            "network_bytes INTEGER, "
+            "nvlink_bytes INTEGER, link_hops INTEGER, marks INTEGER, pauses INTEGER, "
             "drops INTEGER, mistake TEXT");
   for (const CollectiveResult& result : results) {
     const collectives::Shape& shape = result.shape;
     rows.add(name_of(shape.operation)).add(name_of(shape.algorithm)).add(shape.ranks);
-    rows.add(shape.ranks_per_node).add(shape.octets).add(shape.channels).add(result.seconds());
+    rows.add(shape.ranks_per_node).add(shape.bytes).add(shape.channels).add(result.seconds());
     rows.add(result.algorithm_bandwidth()).add(result.bus_bandwidth());
     result.flow_seconds ? rows.add(*result.flow_seconds) : rows.add_null();
     if (result.by_packets) {
@@ -276,7 +276,7 @@ void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveRes
         rows.add(part.ps());
       const PacketResult& packets = *result.by_packets;
       for (const u64 count :
-           {packets.messages, packets.network_octets, packets.nvlink_octets, packets.counters.hops,
+           {packets.messages, packets.network_bytes, packets.nvlink_bytes, packets.counters.hops,
             packets.counters.marks, packets.counters.pauses, packets.counters.drops})
         rows.add(count);
     } else {
@@ -304,10 +304,10 @@ std::vector<StorageOf> storage_of(const JobResults& results) {
 
 void write_storage(fabric::SQLiteFile& file, const std::vector<StorageOf>& all) {
   Rows rows(file, "storage",
-            "algorithm TEXT, gpus INTEGER, reads INTEGER, octets INTEGER, time_ps INTEGER, "
-            "octets_per_second_of_gpu REAL, p50_ps INTEGER, p99_ps INTEGER, max_ps INTEGER");
+            "algorithm TEXT, gpus INTEGER, reads INTEGER, bytes INTEGER, time_ps INTEGER, "
+            "bytes_per_second_of_gpu REAL, p50_ps INTEGER, p99_ps INTEGER, max_ps INTEGER");
   for (const auto& [algorithm, result] : all) {
-    rows.add(algorithm).add(result.gpus).add(u64{result.reads.size()}).add(result.octets);
+    rows.add(algorithm).add(result.gpus).add(u64{result.reads.size()}).add(result.bytes);
     rows.add(result.time.ps()).add(result.rate()).add(result.median.ps());
     rows.add(result.p99.ps()).add(result.longest.ps()).end();
   }

@@ -54,18 +54,18 @@ u64 longest_message(const Shape& shape) {
     case Algorithm::kTree:
     case Algorithm::kDoubleTree:
     case Algorithm::kHierarchical:
-    case Algorithm::kHierarchicalTree: return shape.chunk_octets;
-    case Algorithm::kHalvingDoubling: return shape.octets;
+    case Algorithm::kHierarchicalTree: return shape.chunk_bytes;
+    case Algorithm::kHalvingDoubling: return shape.bytes;
     case Algorithm::kDirect:
-      return shape.operation == Operation::kAllToAll ? shape.octets / shape.ranks : shape.octets;
-    case Algorithm::kRailDirect: return shape.octets / shape.nodes();
+      return shape.operation == Operation::kAllToAll ? shape.bytes / shape.ranks : shape.bytes;
+    case Algorithm::kRailDirect: return shape.bytes / shape.nodes();
   }
   CHECK_UNREACHABLE();
 }
 
 std::string refusal_of(const Shape& shape) {
   const std::string refusal = collectives::refusal(shape);
-  if (!refusal.empty() || longest_message(shape) <= fabric::ConnectionConfig::kMaxMessageOctets)
+  if (!refusal.empty() || longest_message(shape) <= fabric::ConnectionConfig::kMaxMessageBytes)
     return refusal;
   return fmt::format("{} has messages of more than 1 GiB here", name_of(shape.algorithm));
 }
@@ -136,17 +136,17 @@ void read_collective(Section section, u32 rails, Job& job) {
   read_cluster(section, rails, job);
   shape.ranks = job.cluster.ranks();
   shape.ranks_per_node = job.cluster.gpus_per_node;
-  shape.element_octets = static_cast<u32>(section.octets("element", 4, 1));
-  shape.octets = section.octets("size", 16u << 20, 1);
+  shape.element_bytes = static_cast<u32>(section.bytes("element", 4, 1));
+  shape.bytes = section.bytes("size", 16u << 20, 1);
   shape.channels = static_cast<u32>(
       section.count("channels", usual_channels(shape), 1, collectives::kMaxChannels));
-  shape.chunk_octets = section.octets("chunk", kChunk, 1);
-  if (shape.chunk_octets > fabric::ConnectionConfig::kMaxMessageOctets)
+  shape.chunk_bytes = section.bytes("chunk", kChunk, 1);
+  if (shape.chunk_bytes > fabric::ConnectionConfig::kMaxMessageBytes)
     section.complain("chunk", "a message has 1 GiB at most");
   shape.root = static_cast<u32>(section.count("root", 0, 0, shape.ranks - 1));
-  if (shape.element_octets > 4096 || shape.octets % shape.element_octets != 0)
-    section.complain("size", fmt::format("{} octets are no whole number of elements of {}",
-                                         shape.octets, shape.element_octets));
+  if (shape.element_bytes > 4096 || shape.bytes % shape.element_bytes != 0)
+    section.complain("size", fmt::format("{} bytes are no whole number of elements of {}",
+                                         shape.bytes, shape.element_bytes));
   job.has_usual_channels = !section.has("channels");
   read_run(section, job.run);
   read_method(section, job);

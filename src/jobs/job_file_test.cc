@@ -32,8 +32,8 @@ TEST(JobFile, WhatIsNotGiven) {
   EXPECT_EQ(job->cluster.gpus_per_node, 4u);
   EXPECT_EQ(job->method, Method::kPackets);
   ASSERT_EQ(job->shapes.size(), 7u);  // all algorithms that there are
-  EXPECT_EQ(job->shapes[0].octets, 16u << 20);
-  EXPECT_EQ(job->shapes[0].chunk_octets, 512u << 10);
+  EXPECT_EQ(job->shapes[0].bytes, 16u << 20);
+  EXPECT_EQ(job->shapes[0].chunk_bytes, 512u << 10);
 }
 
 TEST(JobFile, WhatIsGiven) {
@@ -72,7 +72,7 @@ TEST(JobFile, MistakesAreToldWithTheirPlace) {
   EXPECT_EQ(mistake_of(rails + "collective: {gpus: 17}"),
             "job.yaml:2: collective.gpus: '17' is none of 2 .. 16");
   EXPECT_EQ(mistake_of(rails + "collective: {size: 10}"),
-            "job.yaml:2: collective.size: 10 octets are no whole number of elements of 4");
+            "job.yaml:2: collective.size: 10 bytes are no whole number of elements of 4");
   EXPECT_EQ(
       mistake_of(rails + "collective: {algorithm: halving doubling, size: 2GiB}"),
       "job.yaml:2: collective.algorithm: halving doubling has messages of more than 1 GiB here");
@@ -108,7 +108,7 @@ TEST(JobFile, SettingsReplaceWhatItSays) {
   const auto job = job_of(std::string(kRails) + "collective: {size: 1MB, algorithm: ring}",
                           {{"collective.size", "2MB"}});
   ASSERT_TRUE(job.has_value()) << job.error().message;
-  EXPECT_EQ(job->shapes.front().octets, 2'000'000u);
+  EXPECT_EQ(job->shapes.front().bytes, 2'000'000u);
   const auto two = job_of(std::string(kRails) + "collective: {algorithm: ring}",
                           {{"collective.algorithm", "tree, rail ring"}});
   ASSERT_TRUE(two.has_value()) << two.error().message;

@@ -54,7 +54,7 @@ std::string error_note(const std::vector<CollectiveResult>& results) {
           "at flow-level: fair rates instead of packets; error: of its time, as on {} GPUs with "
           "{} by packets\n",
           result.flow_error->gpus,
-          fabric::octets_text(static_cast<double>(result.flow_error->octets)));
+          fabric::bytes_text(static_cast<double>(result.flow_error->bytes)));
   return "";
 }
 
@@ -113,7 +113,7 @@ double CollectiveResult::seconds() const {
 }
 
 double CollectiveResult::algorithm_bandwidth() const {
-  return seconds() > 0 ? static_cast<double>(shape.octets) / seconds() : 0;
+  return seconds() > 0 ? static_cast<double>(shape.bytes) / seconds() : 0;
 }
 
 double CollectiveResult::bus_bandwidth() const {
@@ -124,7 +124,7 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
   const collectives::Shape& shape = job.shapes.front();
   std::string text = fmt::format(
       "{} of {}, {} GPUs in nodes of {}, {} channels{}\n", name_of(shape.operation),
-      fabric::octets_text(static_cast<double>(shape.octets)), shape.ranks, shape.ranks_per_node,
+      fabric::bytes_text(static_cast<double>(shape.bytes)), shape.ranks, shape.ranks_per_node,
       shape.channels, job.has_usual_channels ? " (by default, as NCCL)" : "");
   text += head_of(job);
   for (const CollectiveResult& result : results) text += line_of(job, result);
@@ -152,9 +152,9 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
 
 std::string csv_of(const std::vector<CollectiveResult>& results) {
   std::string text =
-      "operation,algorithm,ranks,ranks_per_node,octets,channels,seconds,algbw,busbw,nvlink_seconds,"
-      "sending_seconds,distance_seconds,waiting_seconds,overhead_seconds,messages,network_octets,"
-      "nvlink_octets,wire_octets,hops,marks,pauses,drops,host_seconds,cpu_seconds,"
+      "operation,algorithm,ranks,ranks_per_node,bytes,channels,seconds,algbw,busbw,nvlink_seconds,"
+      "sending_seconds,distance_seconds,waiting_seconds,overhead_seconds,messages,network_bytes,"
+      "nvlink_bytes,wire_bytes,hops,marks,pauses,drops,host_seconds,cpu_seconds,"
       "retransmissions,timeouts,flow_level_seconds,flow_level_error,mistake\n";
   for (const CollectiveResult& r : results) {
     const PacketResult p = r.by_packets.value_or(PacketResult());
@@ -162,11 +162,11 @@ std::string csv_of(const std::vector<CollectiveResult>& results) {
         "{},{},{},{},{},{},{:.12g},{:.9g},{:.9g},{:.12g},{:.12g},{:.12g},{:.12g},{:.12g},"
         "{},{},{},{},{},{},{},{},{:.12g},{:.12g},{},{},{},{},{}\n",
         name_of(r.shape.operation), name_of(r.shape.algorithm), r.shape.ranks,
-        r.shape.ranks_per_node, r.shape.octets, r.shape.channels, r.seconds(),
+        r.shape.ranks_per_node, r.shape.bytes, r.shape.channels, r.seconds(),
         r.algorithm_bandwidth(), r.bus_bandwidth(), p.spent.nvlink.seconds(),
         p.spent.sending.seconds(), p.spent.distance.seconds(), p.spent.waiting.seconds(),
-        p.spent.overhead.seconds(), p.messages, p.network_octets, p.nvlink_octets,
-        p.counters.wire_octets, p.counters.hops, p.counters.marks, p.counters.pauses,
+        p.spent.overhead.seconds(), p.messages, p.network_bytes, p.nvlink_bytes,
+        p.counters.wire_bytes, p.counters.hops, p.counters.marks, p.counters.pauses,
         p.counters.drops, p.spent.host.seconds(), p.cpu_time.seconds(), p.repairs.retransmissions,
         p.repairs.timeouts, r.flow_seconds ? fmt::format("{:.12g}", *r.flow_seconds) : "",
         r.flow_error ? fmt::format("{:.4g}", r.flow_error->error) : "", r.mistake);

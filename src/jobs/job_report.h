@@ -18,7 +18,7 @@ namespace verbena::jobs {
 struct PacketResult {
   Duration time{};
   TimeSpent spent{};
-  u64 messages = 0, network_octets = 0, nvlink_octets = 0;
+  u64 messages = 0, network_bytes = 0, nvlink_bytes = 0;
   Duration cpu_time{};    // of all hosts, in their paths
   Latencies latencies{};  // of messages between nodes
   fabric::Repairs repairs{};
@@ -30,7 +30,7 @@ struct PacketResult {
 // Flow-level beside packets, on a job that is small enough for both (flow_level/twin.h).
 struct FlowError {
   u32 gpus = 0;
-  u64 octets = 0;    // of the operation; 0: a step
+  u64 bytes = 0;     // of the operation; 0: a step
   double error = 0;  // of the time: 0.1: flow-level takes 10 % more
 };
 
@@ -44,7 +44,7 @@ struct CollectiveResult {
 
   // These functions return figures by packets if the job ran by packets, else those of flow-level.
   [[nodiscard]] double seconds() const;
-  [[nodiscard]] double algorithm_bandwidth() const;  // octets per second, as nccl-tests' algbw
+  [[nodiscard]] double algorithm_bandwidth() const;  // bytes per second, as nccl-tests' algbw
   [[nodiscard]] double bus_bandwidth() const;        // and busbw
 };
 

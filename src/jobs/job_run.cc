@@ -63,8 +63,8 @@ std::size_t points_of_run(const Job& job) {
 PacketResult result_of(const CollectiveRun& run, const fabric::Network& network) {
   PacketResult result{.time = network.now() - Time(),
                       .messages = run.messages(),
-                      .network_octets = run.network_octets(),
-                      .nvlink_octets = run.nvlink_octets(),
+                      .network_bytes = run.network_bytes(),
+                      .nvlink_bytes = run.nvlink_bytes(),
                       .cpu_time = run.cpu_time(),
                       .latencies = run.latencies(),
                       .repairs = network.repairs(),
@@ -123,8 +123,8 @@ FlowLevelConfig flow_level_config(const Job& job) {
   const bool is_infiniband = network.technology == fabric::Technology::kInfiniBand;
   const fabric::ForwardingConfig& forwarding = network.switches.forwarding;
   const bool cuts_through = forwarding.mode == fabric::ForwardingConfig::Mode::kCutThrough;
-  return {.packet_octets = sizes.payload,
-          .header_octets = sizes.header,
+  return {.packet_bytes = sizes.payload,
+          .header_bytes = sizes.header,
           .switch_latency = is_infiniband ? network.infiniband.latency : forwarding.latency,
           .cuts_through = is_infiniband ? network.infiniband.cuts_through : cuts_through,
           .seed = network.seed};
@@ -139,7 +139,7 @@ std::optional<FlowError> error_of_twin(const Job& job, const collectives::Shape&
   const CollectiveResult both = run_collective(*twin, twin->shapes.front(), until_twin_ends(stop));
   if (!both.mistake.empty()) return std::nullopt;
   return FlowError{.gpus = both.shape.ranks,
-                   .octets = both.shape.octets,
+                   .bytes = both.shape.bytes,
                    .error = *both.flow_seconds / both.by_packets->time.seconds() - 1};
 }
 

@@ -21,8 +21,8 @@ enum class OwnPart : u8 { kIsInPlace, kIsCopied };
 // The script with the work of each message as its length.
 class WorkScript {
  public:
-  WorkScript(const Script& script, OwnPart own, u64 octets, const coll::Costs& costs)
-      : script_(script), own_(own), copy_(costs.copy(octets)), reduce_(costs.reduce(octets)) {}
+  WorkScript(const Script& script, OwnPart own, u64 bytes, const coll::Costs& costs)
+      : script_(script), own_(own), copy_(costs.copy(bytes)), reduce_(costs.reduce(bytes)) {}
 
   [[nodiscard]] std::unique_ptr<coll::StepLists> make() {
     auto lists = std::make_unique<coll::StepLists>(script_.ranks(), script_.lanes());

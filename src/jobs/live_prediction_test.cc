@@ -19,8 +19,8 @@ coll::Costs costs() {
   return *read;
 }
 
-double ns_of(coll::Kind kind, u64 octets, u32 ranks) {
-  const coll::Call call{.kind = kind, .type = coll::DataType::kFloat32, .count = octets / 4};
+double ns_of(coll::Kind kind, u64 bytes, u32 ranks) {
+  const coll::Call call{.kind = kind, .type = coll::DataType::kFloat32, .count = bytes / 4};
   return predict(call, ranks, {}, costs()).seconds() * 1e9;
 }
 
@@ -32,7 +32,7 @@ TEST(LivePrediction, CostsAreInterpolated) {
   EXPECT_FALSE(coll::Costs::read("/nowhere"));
 }
 
-// Each of three ranks copies two blocks of 300,000 octets at 0.1 ns.
+// Each of three ranks copies two blocks of 300,000 bytes at 0.1 ns.
 TEST(LivePrediction, AllGatherIsWhatARankCopies) {
   EXPECT_NEAR(ns_of(coll::Kind::kAllGather, 300000, 3), 2 * 30000, 2000);
 }
@@ -43,7 +43,7 @@ TEST(LivePrediction, AllToAllIsNotInPlace) {
 }
 
 TEST(LivePrediction, AllReduceIsReductionsThenCopies) {
-  const double octets = 8e6, half = octets / 2;
+  const double bytes = 8e6, half = bytes / 2;
   const double work = half * costs().reduce(8000000) / 1000 + half * 0.1;
   EXPECT_NEAR(ns_of(coll::Kind::kAllReduce, 8000000, 2) / work, 1, 0.15);
 }

@@ -7,8 +7,8 @@
 namespace verbena::jobs {
 namespace {
 
+using fabric::bytes_text;
 using fabric::duration_text;
-using fabric::octets_text;
 
 double share(Duration part, Duration whole) {
   return whole == Duration() ? 0 : 100 * part.seconds() / whole.seconds();
@@ -89,7 +89,7 @@ std::string operations_text(const StepResult& result) {
     text += fmt::format(
         "{:<20} {:<14} {:<17} {:>10} {:>6} {:>10} {:>10} {:>4.0f} GB/s\n",
         result.program->communicator_of(total.operation).name(), operation_of(shape),
-        algorithm_of(shape), octets_text(static_cast<double>(shape.octets)), total.times,
+        algorithm_of(shape), bytes_text(static_cast<double>(shape.bytes)), total.times,
         duration_text(total.waiting), duration_text(total.mean), total.bus_bandwidth / 1e9);
   }
   return text;

@@ -53,7 +53,7 @@ OperationTotal total_of(const Program& program, u32 operation, Purpose purpose,
   const collectives::Shape& shape = program.shape_of(operation);
   if (seconds > 0)
     total.bus_bandwidth =
-        static_cast<double>(shape.octets) / seconds * bus_factor(shape.operation, shape.ranks);
+        static_cast<double>(shape.bytes) / seconds * bus_factor(shape.operation, shape.ranks);
   return total;
 }
 

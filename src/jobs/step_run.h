@@ -20,7 +20,7 @@ struct OperationTotal {
   u32 times = 0;             // by a rank
   Duration mean{};           // from when its last input is ready to its end on all ranks
   Duration waiting{};        // mean, from when the first rank is there to when that input is
-  double bus_bandwidth = 0;  // octets a second, at that mean
+  double bus_bandwidth = 0;  // bytes a second, at that mean
 };
 
 struct StepResult {

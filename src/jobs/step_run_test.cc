@@ -16,7 +16,7 @@ using ::testing::Not;
 constexpr const char* kCluster =
     "topology: {kind: rail_optimized, nodes: 4, rails: 4, spines: 4}\n"
     "links: {rate: 400Gbps, delay: 500ns}\nhosts: {congestion_control: off}\n";
-constexpr double kLine = 400e9 / 8 * 4096 / (4096 + 62);  // octets a second of payload
+constexpr double kLine = 400e9 / 8 * 4096 / (4096 + 62);  // bytes a second of payload
 
 StepResult step_of(const std::string& section, Job& job) {
   auto read = test::job_of(kCluster + section, {});

@@ -85,9 +85,9 @@ GPU read_gpu(Section section) {
   else
     section.complain("name", fmt::format("'{}' is none of {}", name, names_of(gpus())));
   gpu.flops = section.number("flops", gpu.flops, 1e9, 1e18);
-  gpu.memory_octets =
+  gpu.memory_bytes =
       static_cast<double>(
-          section.rate("memory", Rate::from_bps(static_cast<u64>(gpu.memory_octets * 8))).bps()) /
+          section.rate("memory", Rate::from_bps(static_cast<u64>(gpu.memory_bytes * 8))).bps()) /
       8;
   gpu.efficiency = section.number("efficiency", gpu.efficiency, 0.01, 1);
   section.done();
@@ -97,8 +97,8 @@ GPU read_gpu(Section section) {
 Cutting read_cutting(Section& section) {
   Cutting cutting;
   cutting.channels = count(section, "channels", cutting.channels, 1, collectives::kMaxChannels);
-  cutting.chunk_octets = section.octets("chunk", cutting.chunk_octets, 4096);
-  if (cutting.chunk_octets > fabric::ConnectionConfig::kMaxMessageOctets)
+  cutting.chunk_bytes = section.bytes("chunk", cutting.chunk_bytes, 4096);
+  if (cutting.chunk_bytes > fabric::ConnectionConfig::kMaxMessageBytes)
     section.complain("chunk", "a message has 1 GiB at most");
   return cutting;
 }
@@ -111,8 +111,8 @@ void read_training(Section section, u32 rails, Job& job) {
   read_parallelism(section, job.cluster.ranks(), config.parallel);
   config.sequence = section.count("sequence", config.sequence, 1, kMostTokens);
   read_batch(section, config);
-  config.bucket_octets = section.octets("bucket", config.bucket_octets, 1);
-  config.gradient_octets = count(section, "gradient_octets", config.gradient_octets, 1, 4);
+  config.bucket_bytes = section.bytes("bucket", config.bucket_bytes, 1);
+  config.gradient_bytes = count(section, "gradient_bytes", config.gradient_bytes, 1, 4);
   constexpr std::array<std::string_view, 3> kShardings = {"none", "optimizer", "full"};
   config.sharding = static_cast<Sharding>(section.choice("sharding", 0, kShardings));
   constexpr std::array<std::string_view, 2> kRecomputations = {"none", "full"};

@@ -39,7 +39,7 @@ constexpr u32 kShortestQueue = 64 << 10;       // bytes
 constexpr std::size_t kLongestBacklog = 4096;  // packets; those beyond are lost
 constexpr std::size_t kLateBacklog = 128;      // simulated time waits for the process
 constexpr u32 kReadAtOnce = 64;                // messages of one process
-constexpr int kBufferOctets = 4 << 20;         // as far as the kernel grants it
+constexpr int kBufferBytes = 4 << 20;          // as far as the kernel grants it
 constexpr std::size_t kDestQPAt = 5;           // in BTH
 constexpr u32 kDSCPsOfAPriority = 8;
 
@@ -74,7 +74,7 @@ std::vector<u32> links_of(const fabric::Plan& plan, const std::string& name) {
   return links;
 }
 
-u32 dest_qp_of(const LivePacket& packet) { return load_be24(packet.octets.data() + kDestQPAt); }
+u32 dest_qp_of(const LivePacket& packet) { return load_be24(packet.bytes.data() + kDestQPAt); }
 
 std::string name_of_process(int socket) {
   ucred peer{};
@@ -151,7 +151,7 @@ void FabricServer::accept_clients() {
         ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) return;
     if (!host::is_own_user(socket.get())) continue;
-    (void)host::set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kBufferOctets);
+    (void)host::set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kBufferBytes);
     clients_.push_back(std::make_unique<Client>());
     clients_.back()->socket = std::move(socket);
     clients_.back()->number = next_client_++;
@@ -246,21 +246,21 @@ void FabricServer::on_attach(Client& client, const host::FabricAttach& attach) {
   host::FabricAttached attached{
       .rate_bps = rate.bps(),
       .mtu = bytes(fabric_.scenario().network.host(link).device.active_mtu),
-      .queue_octets = std::max(kShortestQueue, static_cast<u32>(lasting)),
+      .queue_bytes = std::max(kShortestQueue, static_cast<u32>(lasting)),
       .clock = clock_};
   if (subnet_ != nullptr) {
     attached.is_infiniband = true;
-    attached.mtu = fabric_.scenario().network.infiniband.mtu_octets;
+    attached.mtu = fabric_.scenario().network.infiniband.mtu_bytes;
     attached.port = subnet_->attributes_of(attach.host);
   }
   (void)tell(client, attached);
 }
 
 void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
-                             std::span<const u8> octets) {
+                             std::span<const u8> bytes) {
   const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
-  if (client.role != Client::Role::kDevice || octets.size() < BTH::kSize + kICRCSize ||
-      octets.size() > fabric_.most_octets()) {
+  if (client.role != Client::Role::kDevice || bytes.size() < BTH::kSize + kICRCSize ||
+      bytes.size() > fabric_.most_bytes()) {
     client.is_gone = true;
     return;
   }
@@ -268,7 +268,7 @@ void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
     began_ = host::monotonic_now();
     set_clock({.simulated = fabric_.now(), .real = began_, .scale = config_.scale, .runs = true});
   }
-  const LivePacket::Kind kind = kind_of(Opcode::from_byte(octets[0]));
+  const LivePacket::Kind kind = kind_of(Opcode::from_byte(bytes[0]));
   LivePacket live{.source = hosts[client.host],
                   .owner = client.number,
                   .udp_source_port = packet.udp_source_port,
@@ -280,14 +280,14 @@ void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
                   .dlid = packet.dlid,
                   .given = {},
                   .arrived = {},
-                  .octets = {octets.begin(), octets.end()}};
+                  .bytes = {bytes.begin(), bytes.end()}};
   const bool is_known = set_path(client, packet, live);
   const bool is_to_itself = is_known && live.destination == live.source;
   if (is_known && live.dlid >= kFirstMulticastLID) loop_back(live);
   if (is_known && (!is_to_itself || live.dlid >= kFirstMulticastLID))
     return fabric_.send(std::move(live));
   // The packet goes to its own host, past the network, or to none.
-  if (kind == LivePacket::Kind::kData) client.credit += octets.size();
+  if (kind == LivePacket::Kind::kData) client.credit += bytes.size();
   is_known ? loop_back(std::move(live)) : void(++undelivered_);
 }
 
@@ -427,14 +427,14 @@ void FabricServer::give(Client& client, const LivePacket& packet) {
                                   .dlid = packet.dlid,
                                   .by_peer = subnet_ == nullptr || packet.by_host};
   put(client, host::FabricKind::kPacket, {reinterpret_cast<const u8*>(&header), sizeof(header)},
-      packet.octets);
+      packet.bytes);
 }
 
 // Sends the message in order, behind those that already wait.
 void FabricServer::put(Client& client, host::FabricKind kind, std::span<const u8> header,
-                       std::span<const u8> octets) {
+                       std::span<const u8> bytes) {
   if (client.backlog.empty()) {
-    const int error = host::send_fabric_message(client.socket.get(), kind, header, octets);
+    const int error = host::send_fabric_message(client.socket.get(), kind, header, bytes);
     if (error == 0) return;
     if (error != EAGAIN && error != EWOULDBLOCK) {
       client.is_gone = true;
@@ -449,7 +449,7 @@ void FabricServer::put(Client& client, host::FabricKind kind, std::span<const u8
   std::vector<u8>& waiting = client.backlog.emplace_back(sizeof(kind));
   std::memcpy(waiting.data(), &kind, sizeof(kind));
   waiting.insert(waiting.end(), header.begin(), header.end());
-  waiting.insert(waiting.end(), octets.begin(), octets.end());
+  waiting.insert(waiting.end(), bytes.begin(), bytes.end());
 }
 
 void FabricServer::flush(Client& client) {
@@ -467,11 +467,11 @@ void FabricServer::flush(Client& client) {
 void FabricServer::give_credit() {
   for (const fabric::LeftPacket& left : fabric_.left())
     for (const auto& client : clients_)
-      if (client->number == left.owner) client->credit += left.octets;
+      if (client->number == left.owner) client->credit += left.bytes;
   fabric_.left().clear();
   for (const auto& client : clients_) {
     if (client->credit == 0 || client->is_gone) continue;
-    if (tell(*client, host::FabricCredit{.octets = client->credit})) client->credit = 0;
+    if (tell(*client, host::FabricCredit{.bytes = client->credit})) client->credit = 0;
   }
 }
 

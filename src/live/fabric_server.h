@@ -48,7 +48,7 @@ class FabricServer {
     u64 claim = 0;
     u32 slot = 0;                         // of its QPNs
     u64 packets_before = 0;               // of its host, when it came
-    u64 credit = 0;                       // octets that it has not been told of
+    u64 credit = 0;                       // bytes that it has not been told of
     std::deque<std::vector<u8>> backlog;  // messages, with kind, that its socket had no room for
     Time stuck_since = Time::never();
     bool knows_clock = true;
@@ -64,7 +64,7 @@ class FabricServer {
   void take(Client& client, const host::FabricMessage& message);
   void on_claim(Client& client, const host::FabricClaim& claim);
   void on_attach(Client& client, const host::FabricAttach& attach);
-  void on_packet(Client& client, const host::FabricPacket& packet, std::span<const u8> octets);
+  void on_packet(Client& client, const host::FabricPacket& packet, std::span<const u8> bytes);
   [[nodiscard]] bool set_path(Client& client, const host::FabricPacket& packet,
                               fabric::LivePacket& live);
   void loop_back(fabric::LivePacket packet);
@@ -84,7 +84,7 @@ class FabricServer {
   void deliver();
   void give(Client& client, const fabric::LivePacket& packet);
   void put(Client& client, host::FabricKind kind, std::span<const u8> header,
-           std::span<const u8> octets);
+           std::span<const u8> bytes);
   void deliver_mads();
   void give_mad(Client& client, const management::ReceivedMAD& received);
   void give_to_receivers(const fabric::LivePacket& packet);

@@ -18,13 +18,13 @@ constexpr Duration kErrorWatch = ms(100);  // between two looks at the links' er
 constexpr u16 kMembership = 0x8000;        // of a P_Key: a full member
 
 u32 qp_of(const fabric::LivePacket& packet) {
-  return load_be24(packet.octets.data() + BTH::kDestQPAt);
+  return load_be24(packet.bytes.data() + BTH::kDestQPAt);
 }
-u16 p_key_of(const fabric::LivePacket& packet) { return load_be16(packet.octets.data() + 2); }
+u16 p_key_of(const fabric::LivePacket& packet) { return load_be16(packet.bytes.data() + 2); }
 
-u8 mtu_code_of(u32 octets) {
+u8 mtu_code_of(u32 bytes) {
   u8 code = 1;
-  while (code < 5 && (128u << (code + 1)) <= octets) ++code;
+  while (code < 5 && (128u << (code + 1)) <= bytes) ++code;
   return code;
 }
 
@@ -58,7 +58,7 @@ void SubnetServer::add_nodes() {
                             .description = scenario_.plan.names[node],
                             .ports = static_cast<u8>(ports[node]),
                             .virtual_lanes = static_cast<u8>(config.lanes),
-                            .mtu = mtu_code_of(config.mtu_octets)});
+                            .mtu = mtu_code_of(config.mtu_bytes)});
 }
 
 // A node's ports are numbered in the order of its links; InfiniBand counts them from 1.
@@ -304,9 +304,9 @@ void SubnetServer::read_counters() {
       management::PortTraffic traffic = subnet_.port(at).traffic;
       const fabric::PacketCount sent = network.sent_packets(at.node, at.port - 1u);
       const fabric::PacketCount received = network.sent_packets(peer.node, peer.port - 1u);
-      traffic.sent_octets = sent.octets;
+      traffic.sent_bytes = sent.bytes;
       traffic.sent_packets = sent.packets;
-      traffic.received_octets = received.octets;
+      traffic.received_bytes = received.bytes;
       traffic.received_packets = received.packets;
       traffic.sent_unicast = sent.packets - sent.multicast;
       traffic.received_unicast = received.packets - received.multicast;

@@ -14,7 +14,7 @@ namespace verbena::management {
 
 // Totals since the network began; performance management subtracts what was cleared.
 struct PortTraffic {
-  u64 sent_octets = 0, received_octets = 0;
+  u64 sent_bytes = 0, received_bytes = 0;
   u64 sent_packets = 0, received_packets = 0;
   u64 sent_unicast = 0, received_unicast = 0, sent_multicast = 0, received_multicast = 0;
   u64 symbol_errors = 0, receive_errors = 0, link_downed = 0, link_error_recovery = 0;
@@ -22,7 +22,7 @@ struct PortTraffic {
   u64 receive_constraint_errors = 0;  // P_Key mismatches at a switch
   u64 vl15_dropped = 0;
   u64 local_link_integrity_errors = 0, excessive_buffer_overrun_errors = 0;
-  u64 transmit_wait = 0;  // ticks: times of one octet on the link
+  u64 transmit_wait = 0;  // ticks: times of one byte on the link
 };
 
 // 4x links; the codes of PortInfo. IBTA 14.2.5.6.

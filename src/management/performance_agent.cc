@@ -17,7 +17,7 @@ struct Counter {
   Component component;
   u8 select_bit;
   u64 PortTraffic::*total;
-  u32 octets_of_unit = 1;
+  u32 bytes_of_unit = 1;
 };
 constexpr u8 kSecondSelect = 16;  // bit 0 of CounterSelect2
 constexpr std::array kClassic = {
@@ -31,13 +31,13 @@ constexpr std::array kClassic = {
     Counter{{152, 4}, 9, &PortTraffic::local_link_integrity_errors},
     Counter{{156, 4}, 10, &PortTraffic::excessive_buffer_overrun_errors},
     Counter{{176, 16}, 11, &PortTraffic::vl15_dropped},
-    Counter{{192, 32}, 12, &PortTraffic::sent_octets, 4},
-    Counter{{224, 32}, 13, &PortTraffic::received_octets, 4},
+    Counter{{192, 32}, 12, &PortTraffic::sent_bytes, 4},
+    Counter{{224, 32}, 13, &PortTraffic::received_bytes, 4},
     Counter{{256, 32}, 14, &PortTraffic::sent_packets},
     Counter{{288, 32}, 15, &PortTraffic::received_packets},
     Counter{{320, 32}, kSecondSelect, &PortTraffic::transmit_wait}};
-constexpr std::array kExtended = {Counter{{64, 64}, 0, &PortTraffic::sent_octets, 4},
-                                  Counter{{128, 64}, 1, &PortTraffic::received_octets, 4},
+constexpr std::array kExtended = {Counter{{64, 64}, 0, &PortTraffic::sent_bytes, 4},
+                                  Counter{{128, 64}, 1, &PortTraffic::received_bytes, 4},
                                   Counter{{192, 64}, 2, &PortTraffic::sent_packets},
                                   Counter{{256, 64}, 3, &PortTraffic::received_packets},
                                   Counter{{320, 64}, 4, &PortTraffic::sent_unicast},
@@ -49,7 +49,7 @@ u64 value_of(const NodePort& port, const Counter& counter) {
   const u64 since = port.traffic.*counter.total - port.cleared.*counter.total;
   const u64 most =
       counter.component.width == 64 ? ~u64{0} : (u64{1} << counter.component.width) - 1;
-  return std::min(since / counter.octets_of_unit, most);  // they stop at their largest value
+  return std::min(since / counter.bytes_of_unit, most);  // they stop at their largest value
 }
 
 using Ports = std::span<NodePort>;

@@ -358,7 +358,7 @@ TEST_F(SubnetTest, ASwitchThatWasWithoutPowerKnowsNothing) {
 
 TEST_F(SubnetTest, CountersAreReadAndCleared) {
   sweep();
-  subnet_.set_traffic(other_, {.sent_octets = 4000, .sent_packets = 10, .transmit_wait = 99});
+  subnet_.set_traffic(other_, {.sent_bytes = 4000, .sent_packets = 10, .transmit_wait = 99});
   Datagram query;
   query.mad.resize(kMADSize);
   const MADHeader header{.mgmt_class = MgmtClass::kPerf,

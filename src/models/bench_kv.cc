@@ -1,5 +1,5 @@
 // `verbena bench kv`: the prefill process writes the blocks of each layer into the cache of the
-// decode process, while it computes the next one. Measures, in turn: that; the same octets in one
+// decode process, while it computes the next one. Measures, in turn: that; the same bytes in one
 // contiguous WRITE; and the same blocks over TCP. Each technology has two processes of its own.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -36,23 +36,23 @@ double median_of(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-bool send_octets(int socket, const void* from, u64 octets) {
+bool send_bytes(int socket, const void* from, u64 bytes) {
   const char* at = static_cast<const char*>(from);
-  while (octets > 0) {
-    const ssize_t sent = send(socket, at, octets, MSG_NOSIGNAL);
+  while (bytes > 0) {
+    const ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
     if (sent <= 0) return false;
     at += sent;
-    octets -= static_cast<u64>(sent);
+    bytes -= static_cast<u64>(sent);
   }
   return true;
 }
-bool receive_octets(int socket, void* to, u64 octets) {
+bool receive_bytes(int socket, void* to, u64 bytes) {
   char* at = static_cast<char*>(to);
-  while (octets > 0) {
-    const ssize_t got = recv(socket, at, octets, 0);
+  while (bytes > 0) {
+    const ssize_t got = recv(socket, at, bytes, 0);
     if (got <= 0) return false;
     at += got;
-    octets -= static_cast<u64>(got);
+    bytes -= static_cast<u64>(got);
   }
   return true;
 }
@@ -100,21 +100,21 @@ enum class Command : u8 { kTCP = 2, kEnd = 3 };
 // --- the decode process: passive, but for the TCP baseline
 
 int decode(const KVBenchOptions& options, int control, int tcp) {
-  const KVCacheMemory cache(options.layout().octets());
+  const KVCacheMemory cache(options.layout().bytes());
   if (cache.data() == nullptr) return fail(kExitFailed, "no memory for the cache");
   KVInstance instance;
   if (const auto opened = instance.open("decode", options, cache); !opened)
     return fail(kExitFailed, opened.error());
   const KVPlace place = instance.place();
-  if (!send_octets(control, &place, sizeof place)) return kExitFailed;
+  if (!send_bytes(control, &place, sizeof place)) return kExitFailed;
   while (true) {
     Command command{};
-    if (!receive_octets(control, &command, sizeof command) || command != Command::kTCP)
+    if (!receive_bytes(control, &command, sizeof command) || command != Command::kTCP)
       return kExitOk;
     const u8 done = 1;
     if (!for_each_block(options, KVSide::kDecode, cache.base(),
-                        [&](void* at, u64 octets) { return receive_octets(tcp, at, octets); }) ||
-        !send_octets(tcp, &done, 1))
+                        [&](void* at, u64 bytes) { return receive_bytes(tcp, at, bytes); }) ||
+        !send_bytes(tcp, &done, 1))
       return kExitFailed;
   }
 }
@@ -124,12 +124,12 @@ int decode(const KVBenchOptions& options, int control, int tcp) {
 class Prefill {
  public:
   Prefill(const KVBenchOptions& options, int control, int tcp)
-      : options_(options), cache_(options.layout().octets()), control_(control), tcp_(tcp) {}
+      : options_(options), cache_(options.layout().bytes()), control_(control), tcp_(tcp) {}
 
   Expected<Times> run() {
     if (cache_.data() == nullptr) return tl::unexpected<std::string>("no memory for the cache");
     KVPlace peer;
-    if (!receive_octets(control_, &peer, sizeof peer))
+    if (!receive_bytes(control_, &peer, sizeof peer))
       return tl::unexpected<std::string>("the decode process died");
     if (const auto opened = mover_.open(options_, cache_, peer); !opened)
       return tl::unexpected(opened.error());
@@ -139,7 +139,7 @@ class Prefill {
       if (i == 0) whole_ = added_ = contiguous_ = tcp_times_ = {};  // it was to warm up
     }
     const Command end = Command::kEnd;
-    (void)send_octets(control_, &end, sizeof end);
+    (void)send_bytes(control_, &end, sizeof end);
     return Times{.whole = median_of(whole_),
                  .added = median_of(added_),
                  .contiguous = median_of(contiguous_),
@@ -178,10 +178,10 @@ class Prefill {
     const Command command = Command::kTCP;
     const double begin = micros_now();
     u8 done = 0;
-    if (!send_octets(control_, &command, sizeof command) ||
+    if (!send_bytes(control_, &command, sizeof command) ||
         !for_each_block(options_, KVSide::kPrefill, cache_.base(),
-                        [&](void* at, u64 octets) { return send_octets(tcp_, at, octets); }) ||
-        !receive_octets(tcp_, &done, 1))
+                        [&](void* at, u64 bytes) { return send_bytes(tcp_, at, bytes); }) ||
+        !receive_bytes(tcp_, &done, 1))
       return tl::unexpected<std::string>("the TCP connection broke");
     tcp_times_.push_back(micros_now() - begin);
     return {};
@@ -205,7 +205,7 @@ int prefill(const KVBenchOptions& options, int control, int tcp, int result) {
   const auto times = measuring.run();
   Times told = times ? *times : Times{};
   if (!times) times.error().copy(told.why.data(), told.why.size() - 1);
-  return send_octets(result, &told, sizeof told) ? kExitOk : kExitFailed;
+  return send_bytes(result, &told, sizeof told) ? kExitOk : kExitFailed;
 }
 
 // --- both processes of a technology
@@ -258,7 +258,7 @@ Expected<Times> measure(const KVBenchOptions& options, KVTechnology technology) 
   for (int* const end : {&control.one, &control.other, &tcp.one, &tcp.other, &result.other})
     close(std::exchange(*end, -1));  // so that a process sees when the other one dies
   Times times;
-  const bool is_told = receive_octets(result.one, &times, sizeof times);
+  const bool is_told = receive_bytes(result.one, &times, sizeof times);
   for (const pid_t pid : {source, sink})
     if (pid > 0) waitpid(pid, nullptr, 0);
   if (!is_told) return tl::unexpected<std::string>("the prefill process died");
@@ -274,8 +274,8 @@ struct Row {
 };
 
 double gigabytes(const KVBenchOptions& options, double micros) {
-  const double octets = static_cast<double>(options.requests * options.request_octets());
-  return micros > 0 ? octets / micros / 1e3 : 0;
+  const double bytes = static_cast<double>(options.requests * options.request_bytes());
+  return micros > 0 ? bytes / micros / 1e3 : 0;
 }
 
 double blocks_of(const KVBenchOptions& options) {
@@ -285,21 +285,21 @@ double blocks_of(const KVBenchOptions& options) {
 
 void print_json(const KVBenchOptions& options, const Row& row) {
   fmt::print(
-      "{{\"technology\": {}, \"model\": {}, \"octets\": {}, \"blocks\": {:.0f}, "
-      "\"block_octets\": {}, \"us\": {:.1f}, \"ttft_added_us\": {:.1f}, \"gbps\": {:.3f}, "
+      "{{\"technology\": {}, \"model\": {}, \"bytes\": {}, \"blocks\": {:.0f}, "
+      "\"block_bytes\": {}, \"us\": {:.1f}, \"ttft_added_us\": {:.1f}, \"gbps\": {:.3f}, "
       "\"blocks_per_s\": {:.0f}, \"contiguous_gbps\": {:.3f}, \"tcp_gbps\": {:.3f}}}\n",
       transfer::json_string(row.name), transfer::json_string(options.model.name),
-      options.requests * options.request_octets(), blocks_of(options),
-      options.layout().block_octets, row.times.whole, row.times.added,
-      gigabytes(options, row.times.whole), blocks_of(options) / row.times.whole * 1e6,
-      gigabytes(options, row.times.contiguous), gigabytes(options, row.times.tcp));
+      options.requests * options.request_bytes(), blocks_of(options), options.layout().block_bytes,
+      row.times.whole, row.times.added, gigabytes(options, row.times.whole),
+      blocks_of(options) / row.times.whole * 1e6, gigabytes(options, row.times.contiguous),
+      gigabytes(options, row.times.tcp));
 }
 
 void print_table(const KVBenchOptions& options, const std::vector<Row>& rows) {
   const KVLayout layout = options.layout();
   fmt::print("{}: {} layers, {} blocks of {} in each, {} at a time, {} iterations (medians)\n",
              options.model.name, layout.layers, u64{options.blocks} * layout.halves(),
-             size_text(layout.block_octets), options.requests, options.iterations);
+             size_text(layout.block_bytes), options.requests, options.iterations);
   fmt::print("{:<20} {:>10} {:>10} {:>10} {:>12}\n", "", "ms", "GB/s", "blocks/s", "TTFT +ms");
   const auto line = [&](const std::string& name, double micros, double added) {
     if (micros > 0)

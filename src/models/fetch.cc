@@ -99,7 +99,7 @@ Expected<void> prepare_folders(const FetchOptions& options, const Plan& plan) {
     std::error_code error;
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
     if (error) return tl::unexpected(path.parent_path().string() + ": " + error.message());
-    room.need(path.string(), planned.octets);
+    room.need(path.string(), planned.bytes);
   }
   return room.check(options.target);
 }
@@ -111,8 +111,8 @@ Expected<Targets> make_targets(const FetchOptions& options, const Plan& plan) {
       return tl::unexpected(prepared.error());
   for (const PlannedTarget& planned : plan.targets) {
     auto file = options.target.empty()
-                    ? MappedFile::make_memory(planned.octets)
-                    : MappedFile::make_target(path_of(options, plan, planned), planned.octets);
+                    ? MappedFile::make_memory(planned.bytes)
+                    : MappedFile::make_target(path_of(options, plan, planned), planned.bytes);
     if (!file) return tl::unexpected(file.error());
     const std::span<const u8> header(reinterpret_cast<const u8*>(planned.header.data()),
                                      planned.header.size());
@@ -120,7 +120,7 @@ Expected<Targets> make_targets(const FetchOptions& options, const Plan& plan) {
       std::copy(header.begin(), header.end(), file->data());
     else if (const int wrong = file->write_at(0, header); wrong != 0)
       return tl::unexpected(file->write_failure(wrong));
-    targets.had.push_back(file->had_octets() != 0);
+    targets.had.push_back(file->had_bytes() != 0);
     targets.files.push_back(std::move(*file));
   }
   return targets;
@@ -169,7 +169,7 @@ class Relay {
 
 void print_result(const FetchOptions& options, const Sources& sources, const Fetcher& fetcher,
                   double seconds) {
-  const u64 fetched = fetcher.total_octets() - fetcher.kept_octets();
+  const u64 fetched = fetcher.total_bytes() - fetcher.kept_bytes();
   const double rate = static_cast<double>(fetched) / seconds / 1e9;
   std::string by_source;
   for (const auto& source : sources.all()) {
@@ -181,12 +181,11 @@ void print_result(const FetchOptions& options, const Sources& sources, const Fet
             : fmt::format("{} from {}", size_text(source->delivered), source->address);
   }
   if (options.prints_json) {
-    fmt::print(
-        "{{\"octets\": {}, \"kept_octets\": {}, \"seconds\": {:.6f}, \"sources\": {{{}}}}}\n",
-        fetcher.total_octets(), fetcher.kept_octets(), seconds, by_source);
+    fmt::print("{{\"bytes\": {}, \"kept_bytes\": {}, \"seconds\": {:.6f}, \"sources\": {{{}}}}}\n",
+               fetcher.total_bytes(), fetcher.kept_bytes(), seconds, by_source);
   } else {
     fmt::print("fetched {} in {:.2f} s, {:.2f} GB/s", size_text(fetched), seconds, rate);
-    if (fetcher.kept_octets() != 0) fmt::print("; {} were there", size_text(fetcher.kept_octets()));
+    if (fetcher.kept_bytes() != 0) fmt::print("; {} were there", size_text(fetcher.kept_bytes()));
     fmt::print("{}{}\n", by_source.empty() ? "" : ": ", by_source);
   }
   std::fflush(stdout);
@@ -225,7 +224,7 @@ Expected<void> fetch(const FetchOptions& options) {
   Fetcher fetcher(sources, *manifest, std::move(*plan), targets->files,
                   relay ? relay->server() : nullptr, options.settings);
   if (options.settings.verifies) fetcher.check_existing(had);
-  ProgressBar bar("fetching", fetcher.total_octets());
+  ProgressBar bar("fetching", fetcher.total_bytes());
   const auto fetched = fetcher.run([&](u64 done) { bar.show(done); });
   if (!fetched) return fetched;
   const double seconds = bar.seconds();

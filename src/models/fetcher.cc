@@ -37,7 +37,7 @@ Fetcher::Fetcher(Sources& sources, const transfer::Manifest& manifest, Plan plan
       progress_(plan_.units.size()),
       hashers_(hash_threads()) {
   for (u64 unit = 0; unit < plan_.units.size(); ++unit) {
-    total_octets_ += plan_.units[unit].octets();
+    total_bytes_ += plan_.units[unit].bytes();
     waiting_.push_back(unit);
   }
 }
@@ -57,10 +57,10 @@ void Fetcher::check_existing(const std::vector<bool>& had) {
 
 Expected<void> Fetcher::add_regions() {
   if (std::ranges::any_of(targets_, &MappedFile::is_file)) {
-    const u64 octets = std::min(manifest_.chunk_octets, std::max<u64>(total_octets_, 1));
+    const u64 bytes = std::min(manifest_.chunk_bytes, std::max<u64>(total_bytes_, 1));
     const u64 slots = settings_.in_flight + kMaxUnverified;
-    slots_.resize(slots * octets);
-    for (u64 slot = 0; slot < slots; ++slot) free_slots_.push_back(slots_.data() + slot * octets);
+    slots_.resize(slots * bytes);
+    for (u64 slot = 0; slot < slots; ++slot) free_slots_.push_back(slots_.data() + slot * bytes);
     const auto region =
         add_region(sources_.agent(), slots_.data(), slots_.size(), VERBENA_LOCAL_WRITE);
     if (!region) return tl::unexpected(region.error());
@@ -68,9 +68,9 @@ Expected<void> Fetcher::add_regions() {
   }
   for (const MappedFile& target : targets_) {
     regions_.push_back(0);
-    if (target.octets() == 0 || target.is_file()) continue;
+    if (target.bytes() == 0 || target.is_file()) continue;
     const auto region =
-        add_region(sources_.agent(), target.data(), target.octets(), VERBENA_LOCAL_WRITE);
+        add_region(sources_.agent(), target.data(), target.bytes(), VERBENA_LOCAL_WRITE);
     if (!region) return tl::unexpected(region.error());
     regions_.back() = *region;
   }
@@ -95,7 +95,7 @@ Expected<void> Fetcher::run(const std::function<void(u64)>& on_progress) {
     if (now - looked_at_ > kLookSeconds) look_for_others();
     if (*landed || *hashed || *judged) {
       last_progress = now;
-      on_progress(done_octets_);
+      on_progress(done_bytes_);
       continue;
     }
     if (now - last_progress > settings_.timeout_s)
@@ -106,7 +106,7 @@ Expected<void> Fetcher::run(const std::function<void(u64)>& on_progress) {
     else
       (void)verbena_transfer_wait(flights_.front().transfer.get(), kFlightWaitSeconds);
   }
-  on_progress(done_octets_);
+  on_progress(done_bytes_);
   return {};
 }
 
@@ -165,9 +165,9 @@ Expected<bool> Fetcher::start_flight(u64 number, Source& source) {
     CHECK(slot == nullptr && !free_slots_.empty());
     slot = free_slots_.back();
     free_slots_.pop_back();
-    order.local.push_back({reinterpret_cast<u64>(slot), unit.octets(), slots_region_});
+    order.local.push_back({reinterpret_cast<u64>(slot), unit.bytes(), slots_region_});
   } else {
-    order.local.push_back({reinterpret_cast<u64>(target.data()) + unit.target_offset, unit.octets(),
+    order.local.push_back({reinterpret_cast<u64>(target.data()) + unit.target_offset, unit.bytes(),
                            regions_[unit.target]});
   }
   const transfer::Place& place = source.places[unit.file];
@@ -187,7 +187,7 @@ Expected<bool> Fetcher::start_flight(u64 number, Source& source) {
       lose(source, asked.error());
       return false;
     }
-  source.outstanding += unit.octets();
+  source.outstanding += unit.bytes();
   flights_.push_back({number, &source, std::move(*transfer)});
   return true;
 }
@@ -214,7 +214,7 @@ Expected<bool> Fetcher::land_flights() {
       continue;
     }
     const Unit& unit = plan_.units[flight.unit];
-    flight.source->outstanding -= unit.octets();
+    flight.source->outstanding -= unit.bytes();
     if (status != VERBENA_TRANSFER_OK) {
       lose(*flight.source, verbena_transfer_error(flight.transfer.get()));
       free_slot(flight.unit);
@@ -222,7 +222,7 @@ Expected<bool> Fetcher::land_flights() {
       continue;
     }
     has_landed = true;
-    flight.source->delivered += unit.octets();
+    flight.source->delivered += unit.bytes();
     progress_[flight.unit].last_source = flight.source;
     progress_[flight.unit].is_check = false;
     if (unit.hash || !settings_.verifies)
@@ -261,7 +261,7 @@ void Fetcher::verify(u64 number) {
   const u8* const at =
       target.is_file() ? progress_[number].slot : target.data() + unit.target_offset;
   hashers_.add({.unit = number,
-                .octets = {at, unit.octets()},
+                .bytes = {at, unit.bytes()},
                 .expected = settings_.verifies ? unit.hash : std::nullopt,
                 .file = target.is_file() ? &target : nullptr,
                 .offset = unit.target_offset});
@@ -270,7 +270,7 @@ void Fetcher::verify(u64 number) {
 void Fetcher::check_in_place(u64 number) {
   const Unit& unit = plan_.units[number];
   hashers_.add({.unit = number,
-                .octets = {targets_[unit.target].data() + unit.target_offset, unit.octets()},
+                .bytes = {targets_[unit.target].data() + unit.target_offset, unit.bytes()},
                 .expected = unit.hash});
 }
 
@@ -287,7 +287,7 @@ Expected<bool> Fetcher::take_verdicts(Hashers::Wait wait) {
       return tl::unexpected(targets_[plan_.units[verdict->unit].target].write_failure(error));
     if (verdict->is_right) {
       free_slot(verdict->unit);
-      if (progress.is_check) kept_octets_ += plan_.units[verdict->unit].octets();
+      if (progress.is_check) kept_bytes_ += plan_.units[verdict->unit].bytes();
       on_right(verdict->unit);
     } else if (progress.is_check) {
       progress.is_check = false;
@@ -299,13 +299,13 @@ Expected<bool> Fetcher::take_verdicts(Hashers::Wait wait) {
   return has_come;
 }
 
-// A fetcher that serves wrong octets is left; the user's sources get another chance.
+// A fetcher that serves wrong bytes is left; the user's sources get another chance.
 Expected<void> Fetcher::on_wrong(u64 number) {
   const Unit& unit = plan_.units[number];
   Progress& progress = progress_[number];
   Source& source = *progress.last_source;
   const std::string what =
-      fmt::format("{}: octets {} to {}: the hash does not match", manifest_.files[unit.file].name,
+      fmt::format("{}: bytes {} to {}: the hash does not match", manifest_.files[unit.file].name,
                   unit.offset, unit.offset + unit.run);
   if (!source.is_origin) {
     lose(source, what);
@@ -321,7 +321,7 @@ Expected<void> Fetcher::on_wrong(u64 number) {
 
 void Fetcher::on_right(u64 number) {
   const Unit& unit = plan_.units[number];
-  done_octets_ += unit.octets();
+  done_bytes_ += unit.bytes();
   ++done_units_;
   if (server_ != nullptr && unit.chunk) server_->offer_chunk(*unit.chunk);
 }

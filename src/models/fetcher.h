@@ -3,7 +3,7 @@
 //
 // Units of memory are read straight into place. Those of files are read into slots, from which the
 // thread that has checked the hash writes them: that takes less time than the faults of a mapping
-// that is written, and no wrong octet gets into a file.
+// that is written, and no wrong byte gets into a file.
 #pragma once
 
 #include <deque>
@@ -34,9 +34,9 @@ class Fetcher {
 
   // Checks first the data of earlier attempts in targets that `had` marks.
   void check_existing(const std::vector<bool>& had);
-  [[nodiscard]] Expected<void> run(const std::function<void(u64 done_octets)>& on_progress);
-  [[nodiscard]] u64 total_octets() const { return total_octets_; }
-  [[nodiscard]] u64 kept_octets() const { return kept_octets_; }  // of earlier attempts
+  [[nodiscard]] Expected<void> run(const std::function<void(u64 done_bytes)>& on_progress);
+  [[nodiscard]] u64 total_bytes() const { return total_bytes_; }
+  [[nodiscard]] u64 kept_bytes() const { return kept_bytes_; }  // of earlier attempts
 
  private:
   struct Flight {
@@ -87,7 +87,7 @@ class Fetcher {
   std::set<std::string> tried_{};  // addresses of other fetchers
   std::vector<u64> landed_{};      // without a hash to compare with yet
   std::vector<u64> to_check_{};
-  u64 total_octets_ = 0, done_octets_ = 0, kept_octets_ = 0, done_units_ = 0;
+  u64 total_bytes_ = 0, done_bytes_ = 0, kept_bytes_ = 0, done_units_ = 0;
   double refreshed_at_ = 0, looked_at_ = 0;
   Hashers hashers_;
 };

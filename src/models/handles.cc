@@ -91,15 +91,15 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-std::string size_text(u64 octets) {
+std::string size_text(u64 bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(octets);
+  double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (value >= 1024 && unit + 1 < std::size(kUnits)) {
     value /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{} B", octets) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 }  // namespace verbena::models

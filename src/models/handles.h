@@ -53,6 +53,6 @@ struct Note {
 
 [[nodiscard]] std::vector<std::string> split(const std::string& text, char at);
 // "8.0 GiB"
-[[nodiscard]] std::string size_text(u64 octets);
+[[nodiscard]] std::string size_text(u64 bytes);
 
 }  // namespace verbena::models

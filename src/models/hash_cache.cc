@@ -32,8 +32,8 @@ void append_hash(std::string& bytes, const Hash& hash) {
   bytes.append(reinterpret_cast<const char*>(hash.data()), hash.size());
 }
 
-u64 chunks_in(u64 octets, u64 chunk_octets) {
-  return octets / chunk_octets + (octets % chunk_octets != 0 ? 1 : 0);
+u64 chunks_in(u64 bytes, u64 chunk_bytes) {
+  return bytes / chunk_bytes + (bytes % chunk_bytes != 0 ? 1 : 0);
 }
 
 bool write_whole(int file, std::string_view bytes) {
@@ -48,21 +48,21 @@ bool write_whole(int file, std::string_view bytes) {
 }  // namespace
 
 const std::vector<Hash>* HashCache::find(const std::string& name, const FileIdentity& identity,
-                                         u64 chunk_octets) const {
+                                         u64 chunk_bytes) const {
   const auto entry = entries_.find(name);
   const bool is_same = entry != entries_.end() && entry->second.identity == identity &&
-                       entry->second.chunk_octets == chunk_octets;
+                       entry->second.chunk_bytes == chunk_bytes;
   return is_same ? &entry->second.hashes : nullptr;
 }
 
-void HashCache::keep(const std::string& name, const FileIdentity& identity, u64 chunk_octets,
+void HashCache::keep(const std::string& name, const FileIdentity& identity, u64 chunk_bytes,
                      std::vector<Hash> hashes, u64 hashed_at_ns) {
   const u64 touched_ns = std::max(identity.modified_ns, identity.changed_ns);
   if (hashed_at_ns < kSettledNs || touched_ns > hashed_at_ns - kSettledNs) {
     entries_.erase(name);
     return;
   }
-  entries_.insert_or_assign(name, Entry{identity, chunk_octets, std::move(hashes)});
+  entries_.insert_or_assign(name, Entry{identity, chunk_bytes, std::move(hashes)});
 }
 
 void HashCache::retain(const std::vector<std::string>& names) {
@@ -78,10 +78,10 @@ std::string HashCache::encode() const {
     bytes += FieldWriter()
                  .put(name)
                  .put(entry.identity.inode)
-                 .put(entry.identity.octets)
+                 .put(entry.identity.bytes)
                  .put(entry.identity.modified_ns)
                  .put(entry.identity.changed_ns)
-                 .put(entry.chunk_octets)
+                 .put(entry.chunk_bytes)
                  .bytes();
     for (const Hash& hash : entry.hashes) append_hash(bytes, hash);
   }
@@ -102,16 +102,16 @@ HashCache HashCache::decode(std::string_view bytes) {
     const std::string name = reader.text();
     Entry entry;
     entry.identity.inode = reader.get<u64>();
-    entry.identity.octets = reader.get<u64>();
+    entry.identity.bytes = reader.get<u64>();
     entry.identity.modified_ns = reader.get<u64>();
     entry.identity.changed_ns = reader.get<u64>();
-    entry.chunk_octets = reader.get<u64>();
-    if (!reader.is_good() || entry.chunk_octets < Manifest::kMinChunkOctets) return {};
-    const u64 chunks = chunks_in(entry.identity.octets, entry.chunk_octets);
+    entry.chunk_bytes = reader.get<u64>();
+    if (!reader.is_good() || entry.chunk_bytes < Manifest::kMinChunkBytes) return {};
+    const u64 chunks = chunks_in(entry.identity.bytes, entry.chunk_bytes);
     if (chunks > body.size() / sizeof(Hash)) return {};
     entry.hashes.resize(chunks);
     for (Hash& hash : entry.hashes)
-      for (u8& octet : hash) octet = reader.get<u8>();
+      for (u8& byte : hash) byte = reader.get<u8>();
     cache.entries_.insert_or_assign(name, std::move(entry));
   }
   return reader.is_at_end() ? cache : HashCache{};
@@ -120,17 +120,17 @@ HashCache HashCache::decode(std::string_view bytes) {
 HashCache HashCache::load(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  const u64 octets = static_cast<u64>(status.st_size);
-  if (octets > kMaxOctets) return {};
+  const u64 size = static_cast<u64>(status.st_size);
+  if (size > kMaxBytes) return {};
   std::ifstream file(path, std::ios::binary);
-  std::string bytes(octets, '\0');
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(octets))) return {};
+  std::string bytes(size, '\0');
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) return {};
   return decode(bytes);
 }
 
 Expected<void> HashCache::save(const std::string& path) const {
   const std::string bytes = encode();
-  if (bytes.size() > kMaxOctets) return tl::unexpected(path + ": it would have more than 1 GiB");
+  if (bytes.size() > kMaxBytes) return tl::unexpected(path + ": it would have more than 1 GiB");
   const std::string part = path + "." + std::to_string(getpid());
   const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return tl::unexpected(path + ": " + std::strerror(errno));

@@ -4,7 +4,7 @@
 // but not the latter.
 //
 // The fetcher compares each chunk with its hash in any case. So an entry that is wrong makes
-// fetches fail, and delivers no wrong octet.
+// fetches fail, and delivers no wrong byte.
 #pragma once
 
 #include <map>
@@ -20,24 +20,24 @@ namespace verbena::models {
 class HashCache {
  public:
   static constexpr const char* kFileName = ".verbena-hashes";
-  static constexpr u64 kMaxOctets = u64{1} << 30;  // of the cache's file
+  static constexpr u64 kMaxBytes = u64{1} << 30;  // of the cache's file
   // Two changes within this time can leave one time stamp: FAT counts in steps of 2 s.
   static constexpr u64 kSettledNs = 2'000'000'000;
 
   // Returns nullptr if the file is unknown, another one than it was, or has chunks of another size.
   [[nodiscard]] const std::vector<transfer::Hash>* find(const std::string& name,
                                                         const FileIdentity& identity,
-                                                        u64 chunk_octets) const;
-  // `hashed_at_ns` is when the first octet was read. A file that changed shortly before is left
+                                                        u64 chunk_bytes) const;
+  // `hashed_at_ns` is when the first byte was read. A file that changed shortly before is left
   // out, because a change during the hashing could have the same time stamp.
-  void keep(const std::string& name, const FileIdentity& identity, u64 chunk_octets,
+  void keep(const std::string& name, const FileIdentity& identity, u64 chunk_bytes,
             std::vector<transfer::Hash> hashes, u64 hashed_at_ns);
   // Drops the files with other names.
   void retain(const std::vector<std::string>& names);
   [[nodiscard]] std::size_t files() const { return entries_.size(); }
 
   [[nodiscard]] std::string encode() const;
-  // Returns an empty cache for octets that encode() did not produce.
+  // Returns an empty cache for bytes that encode() did not produce.
   [[nodiscard]] static HashCache decode(std::string_view bytes);
   // Returns an empty cache if there is no such file.
   [[nodiscard]] static HashCache load(const std::string& path);
@@ -48,7 +48,7 @@ class HashCache {
  private:
   struct Entry {
     FileIdentity identity{};
-    u64 chunk_octets = 0;
+    u64 chunk_bytes = 0;
     std::vector<transfer::Hash> hashes{};
     friend bool operator==(const Entry&, const Entry&) = default;
   };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr u64 kSecond = 1'000'000'000;
 constexpr FileIdentity kFile = {
-    .inode = 7, .octets = 10'000, .modified_ns = 100 * kSecond, .changed_ns = 200 * kSecond};
+    .inode = 7, .bytes = 10'000, .modified_ns = 100 * kSecond, .changed_ns = 200 * kSecond};
 
 std::vector<transfer::Hash> three_hashes() {
   std::vector<transfer::Hash> hashes(3);
@@ -42,7 +42,7 @@ TEST(HashCacheTest, AnyDifferenceMakesItAnotherFile) {
   };
   EXPECT_TRUE(finds([](FileIdentity&) {}));
   EXPECT_FALSE(finds([](FileIdentity& file) { ++file.inode; }));
-  EXPECT_FALSE(finds([](FileIdentity& file) { ++file.octets; }));
+  EXPECT_FALSE(finds([](FileIdentity& file) { ++file.bytes; }));
   EXPECT_FALSE(finds([](FileIdentity& file) { ++file.modified_ns; }));
   EXPECT_FALSE(finds([](FileIdentity& file) { --file.changed_ns; }));
   EXPECT_EQ(cache.find("a/b.safetensors", kFile, 8192), nullptr);

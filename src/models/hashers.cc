@@ -47,9 +47,9 @@ void Hashers::work() {
     jobs_.pop_front();
     guard.unlock();
     Verdict verdict{.unit = job.unit};
-    verdict.is_right = !job.expected || transfer::blake3(job.octets) == *job.expected;
+    verdict.is_right = !job.expected || transfer::blake3(job.bytes) == *job.expected;
     if (verdict.is_right && job.file != nullptr)
-      verdict.write_error = job.file->write_at(job.offset, job.octets);
+      verdict.write_error = job.file->write_at(job.offset, job.bytes);
     guard.lock();
     verdicts_.push_back(verdict);
     has_verdict_.notify_one();

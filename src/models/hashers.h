@@ -19,7 +19,7 @@ class Hashers {
  public:
   struct Job {
     u64 unit = 0;
-    std::span<const u8> octets{};
+    std::span<const u8> bytes{};
     std::optional<transfer::Hash> expected{};  // if none, any content is right
     const MappedFile* file = nullptr;          // nullptr if the bytes are in place
     u64 offset = 0;                            // in the file

@@ -10,7 +10,7 @@
 namespace verbena::models {
 namespace {
 
-constexpr u64 kMaxPoolOctets = u64{8} << 30;
+constexpr u64 kMaxPoolBytes = u64{8} << 30;
 constexpr u32 kSpareBlocks = 2;  // a pool has so many times the blocks of the requests
 
 std::string model_names() {
@@ -39,7 +39,7 @@ transfer::KVLayout KVBenchOptions::layout() const {
   transfer::KVLayout layout =
       transfer::KVLayout::of(model, tensor_parallel, block_tokens, kSpareBlocks * requests * blocks,
                              transfer::KVLayout::Order::kLayers);
-  if (block_octets != 0) layout.block_octets = block_octets;
+  if (block_bytes != 0) layout.block_bytes = block_bytes;
   return layout;
 }
 
@@ -90,7 +90,7 @@ Expected<KVBenchOptions> read_kv_bench_options(std::span<const std::string> argu
   }
   const auto block = options->number("--block", 0, 64, u64{1} << 30);
   if (!block) return tl::unexpected(block.error());
-  read.block_octets = *block;
+  read.block_bytes = *block;
   if (options->all("--baseline").size() == 1)
     if (const auto known = read_baselines(options->text("--baseline"), read); !known)
       return tl::unexpected(known.error());
@@ -102,8 +102,8 @@ Expected<KVBenchOptions> read_kv_bench_options(std::span<const std::string> argu
     read.technologies = {KVTechnology::kIWARP};
   else
     read.technologies = {KVTechnology::kRoCEv2};
-  if (read.layout().octets() > kMaxPoolOctets)
-    return tl::unexpected("the caches would have " + size_text(read.layout().octets()) +
+  if (read.layout().bytes() > kMaxPoolBytes)
+    return tl::unexpected("the caches would have " + size_text(read.layout().bytes()) +
                           " in each process: 8.0 GiB at most");
   return read;
 }

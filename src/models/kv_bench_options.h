@@ -16,13 +16,13 @@ struct KVBenchOptions {
   u32 tokens = 4096, block_tokens = 16, tensor_parallel = 8;
   u32 requests = 1, iterations = 10;
   u32 blocks = 0;         // of a request, in each layer
-  u64 block_octets = 0;   // of K or V of one block
+  u64 block_bytes = 0;    // of K or V of one block
   double compute_us = 0;  // of one layer
   bool has_contiguous = true, has_tcp = true, prints_json = false;
   std::vector<KVTechnology> technologies{};  // each in processes of its own
 
   [[nodiscard]] transfer::KVLayout layout() const;
-  [[nodiscard]] u64 request_octets() const { return model.layers * layout().layer_octets(blocks); }
+  [[nodiscard]] u64 request_bytes() const { return model.layers * layout().layer_bytes(blocks); }
 };
 
 [[nodiscard]] Expected<KVBenchOptions> read_kv_bench_options(

@@ -11,29 +11,29 @@
 
 namespace verbena::models {
 
-// A contiguous WRITE of a request's octets uses its begin.
+// A contiguous WRITE of a request's bytes uses its begin.
 class KVCacheMemory {
  public:
-  explicit KVCacheMemory(u64 octets) : octets_(octets) {
+  explicit KVCacheMemory(u64 bytes) : bytes_(bytes) {
     void* const at =
-        mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return;
     data_ = static_cast<u8*>(at);
-    madvise(data_, octets, MADV_HUGEPAGE);
-    std::memset(data_, 1, octets);
+    madvise(data_, bytes, MADV_HUGEPAGE);
+    std::memset(data_, 1, bytes);
   }
   ~KVCacheMemory() {
-    if (data_ != nullptr) munmap(data_, octets_);
+    if (data_ != nullptr) munmap(data_, bytes_);
   }
   KVCacheMemory(const KVCacheMemory&) = delete;
   KVCacheMemory& operator=(const KVCacheMemory&) = delete;
   [[nodiscard]] u8* data() const { return data_; }  // nullptr if there was no memory
-  [[nodiscard]] u64 octets() const { return octets_; }
+  [[nodiscard]] u64 bytes() const { return bytes_; }
   [[nodiscard]] u64 base() const { return reinterpret_cast<u64>(data_); }
 
  private:
   u8* data_ = nullptr;
-  u64 octets_;
+  u64 bytes_;
 };
 
 enum class KVSide : u64 { kPrefill = 1, kDecode = 2 };

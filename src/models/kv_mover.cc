@@ -55,7 +55,7 @@ Expected<void> KVInstance::open(const char* name, const KVBenchOptions& options,
   const verbena_kv_layout shape{.order = static_cast<verbena_kv_order>(layout.order),
                                 .layers = layout.layers,
                                 .blocks = layout.blocks,
-                                .block_octets = layout.block_octets};
+                                .block_bytes = layout.block_bytes};
   verbena_kv_cache* cache = nullptr;
   if (verbena_kv_cache_create(&cache, agent_.get(), &shape, memory.data()) != VERBENA_TRANSFER_OK)
     return agent_failure();
@@ -104,11 +104,11 @@ Expected<void> KVMover::prepare_requests(const KVBenchOptions& options, const KV
 }
 
 Expected<void> KVMover::prepare_contiguous(const KVBenchOptions& options, const KVPlace& decode) {
-  const u64 octets = options.requests * options.request_octets();
+  const u64 bytes = options.requests * options.request_bytes();
   verbena_kv_place here{};
   verbena_kv_cache_place(instance_.cache(), &here);
-  const verbena_descriptor local{here.base, octets, here.region};
-  const verbena_descriptor remote{decode.cache.base, octets, decode.cache.region};
+  const verbena_descriptor local{here.base, bytes, here.region};
+  const verbena_descriptor remote{decode.cache.base, bytes, decode.cache.region};
   const verbena_transfer_options wanted = notifying();
   verbena_transfer* transfer = nullptr;
   if (verbena_transfer_create(instance_.agent(), VERBENA_WRITE, &local, 1, &remote, 1,

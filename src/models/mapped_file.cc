@@ -28,8 +28,8 @@ u64 nanoseconds(const timespec& time) {
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(data_, other.data_);
-  std::swap(octets_, other.octets_);
-  std::swap(had_octets_, other.had_octets_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(had_bytes_, other.had_bytes_);
   std::swap(path_, other.path_);
   std::swap(part_path_, other.part_path_);
   std::swap(status_, other.status_);
@@ -38,14 +38,14 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(data_, octets_);
+  if (data_ != nullptr) munmap(data_, bytes_);
   if (file_ >= 0) close(file_);
 }
 
 Expected<void> MappedFile::map(int protection) {
-  if (octets_ == 0) return {};
+  if (bytes_ == 0) return {};
   const int flags = file_ >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-  void* const at = mmap(nullptr, octets_, protection, flags, file_, 0);
+  void* const at = mmap(nullptr, bytes_, protection, flags, file_, 0);
   if (at == MAP_FAILED) return file_error(path_, errno);
   data_ = static_cast<u8*>(at);
   return {};
@@ -58,16 +58,16 @@ Expected<MappedFile> MappedFile::open_source(const std::string& path) {
   file.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file.file_ < 0 || fstat(file.file_, &file.status_) != 0) return file_error(path, errno);
   if (!S_ISREG(file.status_.st_mode)) return tl::unexpected(path + ": not a regular file");
-  file.octets_ = static_cast<u64>(file.status_.st_size);
+  file.bytes_ = static_cast<u64>(file.status_.st_size);
   if (const auto mapped = file.map(PROT_READ); !mapped) return tl::unexpected(mapped.error());
   return file;
 }
 
-Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets) {
+Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 bytes) {
   MappedFile file;
   file.path_ = path;
   file.part_path_ = part_path(path);
-  file.octets_ = octets;
+  file.bytes_ = bytes;
   struct stat existing {};
   if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode))
     return tl::unexpected(path + ": it is there, and is no regular file");
@@ -77,27 +77,27 @@ Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets
     return tl::unexpected(file.part_path_ + ": another process writes to it");
   struct stat status {};
   if (fstat(file.file_, &status) != 0) return file_error(file.part_path_, errno);
-  file.had_octets_ = static_cast<u64>(status.st_size);
-  if (ftruncate(file.file_, static_cast<off_t>(octets)) != 0)
+  file.had_bytes_ = static_cast<u64>(status.st_size);
+  if (ftruncate(file.file_, static_cast<off_t>(bytes)) != 0)
     return file_error(file.part_path_, errno);
   if (const auto mapped = file.map(PROT_READ); !mapped) return tl::unexpected(mapped.error());
   return file;
 }
 
-Expected<MappedFile> MappedFile::make_memory(u64 octets) {
+Expected<MappedFile> MappedFile::make_memory(u64 bytes) {
   MappedFile file;
   file.path_ = "memory";
-  file.octets_ = octets;
+  file.bytes_ = bytes;
   if (const auto mapped = file.map(PROT_READ | PROT_WRITE); !mapped)
     return tl::unexpected(mapped.error());
-  if (octets != 0) madvise(file.data_, octets, MADV_HUGEPAGE);
+  if (bytes != 0) madvise(file.data_, bytes, MADV_HUGEPAGE);
   return file;
 }
 
 std::string MappedFile::no_room() const {
   struct statvfs room {};
   const bool is_known = fstatvfs(file_, &room) == 0;
-  return path_ + ": no room for " + size_text(octets_) +
+  return path_ + ": no room for " + size_text(bytes_) +
          (is_known ? ": " + size_text(u64{room.f_bavail} * room.f_frsize) + " are free" : "");
 }
 
@@ -128,7 +128,7 @@ bool MappedFile::read_at(u64 offset, std::span<u8> to) const {
 
 FileIdentity MappedFile::identity() const {
   return {.inode = status_.st_ino,
-          .octets = octets_,
+          .bytes = bytes_,
           .modified_ns = nanoseconds(status_.st_mtim),
           .changed_ns = nanoseconds(status_.st_ctim)};
 }

@@ -14,7 +14,7 @@ namespace verbena::models {
 using transfer::Expected;
 
 struct FileIdentity {
-  u64 inode = 0, octets = 0;
+  u64 inode = 0, bytes = 0;
   u64 modified_ns = 0, changed_ns = 0;  // since 1970: st_mtim, st_ctim
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
@@ -27,16 +27,16 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   [[nodiscard]] static Expected<MappedFile> open_source(const std::string& path);
-  // Fails if another process writes to it. had_octets() tells what an earlier attempt left there.
-  [[nodiscard]] static Expected<MappedFile> make_target(const std::string& path, u64 octets);
+  // Fails if another process writes to it. had_bytes() tells what an earlier attempt left there.
+  [[nodiscard]] static Expected<MappedFile> make_target(const std::string& path, u64 bytes);
   // The name of a target that is not complete.
   [[nodiscard]] static std::string part_path(const std::string& path) { return path + ".part"; }
   // Anonymous memory.
-  [[nodiscard]] static Expected<MappedFile> make_memory(u64 octets);
+  [[nodiscard]] static Expected<MappedFile> make_memory(u64 bytes);
 
   [[nodiscard]] u8* data() const { return data_; }
-  [[nodiscard]] u64 octets() const { return octets_; }
-  [[nodiscard]] u64 had_octets() const { return had_octets_; }
+  [[nodiscard]] u64 bytes() const { return bytes_; }
+  [[nodiscard]] u64 had_bytes() const { return had_bytes_; }
   [[nodiscard]] bool is_file() const { return file_ >= 0; }
   // Returns 0, or an errno.
   [[nodiscard]] int write_at(u64 offset, std::span<const u8> from) const;
@@ -54,7 +54,7 @@ class MappedFile {
   [[nodiscard]] std::string no_room() const;
   int file_ = -1;
   u8* data_ = nullptr;
-  u64 octets_ = 0, had_octets_ = 0;
+  u64 bytes_ = 0, had_bytes_ = 0;
   std::string path_{}, part_path_{};
   bool is_source_ = false;
   struct stat status_ {};

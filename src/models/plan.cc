@@ -13,26 +13,26 @@ using transfer::SliceLayout;
 constexpr u64 kMaxRunsOfUnit = 8192;
 constexpr double kHeaderSeconds = 60;
 
-// The first octets of a file, of which each chunk's hash is checked.
+// The first bytes of a file, of which each chunk's hash is checked.
 class VerifiedPrefix {
  public:
   VerifiedPrefix(Sources& sources, const Source& source, const Manifest& manifest, u32 file)
       : sources_(sources), source_(source), manifest_(manifest), file_(file) {}
 
-  Expected<std::string> read(u64 octets) {
+  Expected<std::string> read(u64 bytes) {
     const transfer::ModelFile& file = manifest_.files[file_];
-    if (octets > file.octets) return tl::unexpected(file.name + ": the file is cut short");
-    while (octets_.size() < octets)
+    if (bytes > file.bytes) return tl::unexpected(file.name + ": the file is cut short");
+    while (bytes_.size() < bytes)
       if (const auto more = read_chunk(); !more) return tl::unexpected(more.error());
-    return std::string(octets_.begin(), octets_.begin() + static_cast<std::ptrdiff_t>(octets));
+    return std::string(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(bytes));
   }
 
  private:
   Expected<void> read_chunk() {
     const transfer::ModelFile& file = manifest_.files[file_];
-    const u64 chunk = octets_.size() / manifest_.chunk_octets;
-    const u64 offset = octets_.size();
-    std::vector<u8> part(std::min(manifest_.chunk_octets, file.octets - offset));
+    const u64 chunk = bytes_.size() / manifest_.chunk_bytes;
+    const u64 offset = bytes_.size();
+    std::vector<u8> part(std::min(manifest_.chunk_bytes, file.bytes - offset));
     const auto region = add_region(sources_.agent(), part.data(), part.size(), VERBENA_LOCAL_WRITE);
     if (!region) return tl::unexpected(region.error());
     Expected<void> result;
@@ -49,14 +49,14 @@ class VerifiedPrefix {
     if (!result) return result;
     if (transfer::blake3(part) != file.hashes[chunk])
       return tl::unexpected(file.name + ": the hash of its header does not match");
-    octets_.insert(octets_.end(), part.begin(), part.end());
+    bytes_.insert(bytes_.end(), part.begin(), part.end());
     return {};
   }
   Sources& sources_;
   const Source& source_;
   const Manifest& manifest_;
   u32 file_;
-  std::vector<u8> octets_{};
+  std::vector<u8> bytes_{};
 };
 
 Expected<SafetensorsHeader> read_header(Sources& sources, const Source& source,
@@ -66,26 +66,26 @@ Expected<SafetensorsHeader> read_header(Sources& sources, const Source& source,
   const auto wrong = [&](const std::string& why) {
     return tl::unexpected(entry.name + ": " + why);
   };
-  const auto first = prefix.read(SafetensorsHeader::kPrefixOctets);
+  const auto first = prefix.read(SafetensorsHeader::kPrefixBytes);
   if (!first) return tl::unexpected(first.error());
-  const auto octets = SafetensorsHeader::json_octets(*first, entry.octets);
-  if (!octets) return wrong(octets.error());
-  const auto all = prefix.read(SafetensorsHeader::kPrefixOctets + *octets);
+  const auto bytes = SafetensorsHeader::json_bytes(*first, entry.bytes);
+  if (!bytes) return wrong(bytes.error());
+  const auto all = prefix.read(SafetensorsHeader::kPrefixBytes + *bytes);
   if (!all) return tl::unexpected(all.error());
   const auto header =
-      SafetensorsHeader::parse(all->substr(SafetensorsHeader::kPrefixOctets), entry.octets);
+      SafetensorsHeader::parse(all->substr(SafetensorsHeader::kPrefixBytes), entry.bytes);
   if (!header) return wrong(header.error());
   return header;
 }
 
 // Units of at most a chunk: parts of one long run, or several short ones.
-void add_units(const SliceLayout& layout, u32 file, u64 target_offset, u64 chunk_octets,
+void add_units(const SliceLayout& layout, u32 file, u64 target_offset, u64 chunk_bytes,
                std::vector<Unit>& units) {
-  if (layout.tensor.octets == 0) return;
-  const u64 runs = std::clamp<u64>(chunk_octets / layout.run, 1, kMaxRunsOfUnit);
+  if (layout.tensor.bytes == 0) return;
+  const u64 runs = std::clamp<u64>(chunk_bytes / layout.run, 1, kMaxRunsOfUnit);
   for (u64 row = 0; row < layout.count; row += runs) {
     const u64 count = std::min(runs, layout.count - row);
-    const u64 part = count == 1 ? chunk_octets : layout.run;
+    const u64 part = count == 1 ? chunk_bytes : layout.run;
     for (u64 at = 0; at < layout.run; at += part) {
       units.push_back({.target_offset = target_offset + row * layout.run + at,
                        .file = file,
@@ -137,14 +137,14 @@ Plan plan_everything(const Manifest& manifest, u64 first_chunk) {
   u64 chunk = 0;
   for (u32 file = 0; file < manifest.files.size(); ++file) {
     const transfer::ModelFile& entry = manifest.files[file];
-    plan.targets.push_back({.name = entry.name, .octets = entry.octets});
+    plan.targets.push_back({.name = entry.name, .bytes = entry.bytes});
     for (std::size_t i = 0; i < entry.hashes.size(); ++i, ++chunk) {
-      const u64 offset = i * manifest.chunk_octets;
+      const u64 offset = i * manifest.chunk_bytes;
       plan.units.push_back({.target = file,
                             .target_offset = offset,
                             .file = file,
                             .offset = offset,
-                            .run = std::min(manifest.chunk_octets, entry.octets - offset),
+                            .run = std::min(manifest.chunk_bytes, entry.bytes - offset),
                             .chunk = chunk,
                             .hash = entry.hashes[i]});
     }
@@ -165,9 +165,9 @@ Expected<Plan> plan_selection(Sources& sources, const Source& source, const Mani
   Plan plan;
   plan.targets.push_back({.name = name, .header = make_safetensors_header(tensors, metadata)});
   for (std::size_t i = 0; i < tensors.size(); ++i)
-    add_units((*chosen)[i].layout, (*chosen)[i].file, tensors[i].offset, manifest.chunk_octets,
+    add_units((*chosen)[i].layout, (*chosen)[i].file, tensors[i].offset, manifest.chunk_bytes,
               plan.units);
-  plan.targets[0].octets = tensors.back().offset + tensors.back().octets;
+  plan.targets[0].bytes = tensors.back().offset + tensors.back().bytes;
   return plan;
 }
 

@@ -19,13 +19,13 @@ struct Unit {
   u64 offset = 0, run = 0, stride = 0, count = 1;
   std::optional<u64> chunk{};            // it is that chunk of the model, whole
   std::optional<transfer::Hash> hash{};  // else its source is asked
-  [[nodiscard]] u64 octets() const { return run * count; }
+  [[nodiscard]] u64 bytes() const { return run * count; }
 };
 
 struct PlannedTarget {
   std::string name{};
-  u64 octets = 0;
-  std::string header{};  // its first octets, which no source has
+  u64 bytes = 0;
+  std::string header{};  // its first bytes, which no source has
 };
 
 struct Plan {

@@ -11,7 +11,7 @@
 
 namespace verbena::models {
 
-void Room::need(const std::string& path, u64 octets) {
+void Room::need(const std::string& path, u64 bytes) {
   const std::string folder = std::filesystem::absolute(path).parent_path();
   struct statvfs room {};
   struct stat place {
@@ -22,7 +22,7 @@ void Room::need(const std::string& path, u64 octets) {
   const u64 has = has_part ? static_cast<u64>(part.st_blocks) * 512 : 0;
   FileSystem& there = file_systems_[place.st_dev];
   there.free = u64{room.f_bavail} * room.f_frsize;
-  there.needed += octets - std::min(octets, has);
+  there.needed += bytes - std::min(bytes, has);
 }
 
 Expected<void> Room::check(const std::string& what) const {

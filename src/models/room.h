@@ -15,15 +15,15 @@ using transfer::Expected;
 
 class Room {
  public:
-  // A file of so many octets, which MappedFile::make_target() will make. Its folder is there.
+  // A file of so many bytes, which MappedFile::make_target() will make. Its folder is there.
   // Blocks that an earlier attempt wrote are not needed again.
-  void need(const std::string& path, u64 octets);
+  void need(const std::string& path, u64 bytes);
   // Fails with one line that begins with `what` if a file system has less than is needed.
   [[nodiscard]] Expected<void> check(const std::string& what) const;
 
  private:
   struct FileSystem {
-    u64 needed = 0, free = 0;  // octets
+    u64 needed = 0, free = 0;  // bytes
   };
   std::map<dev_t, FileSystem> file_systems_{};
 };

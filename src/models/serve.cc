@@ -15,7 +15,7 @@ using transfer::Manifest;
 
 struct ServeOptions {
   std::string path{};
-  u64 chunk_octets = 0;
+  u64 chunk_bytes = 0;
   std::string hashes{};  // the cache's file, "off", or "": the one in the model's folder
   AgentSettings agent{};
   bool is_verbose = false;
@@ -28,14 +28,14 @@ Expected<ServeOptions> read_serve_options(std::span<const std::string> arguments
   if (!options) return tl::unexpected(options.error());
   if (options->words().size() != 1)
     return tl::unexpected<std::string>("model serve needs one folder or file");
-  const auto chunk = options->number("--chunk", Manifest{}.chunk_octets, Manifest::kMinChunkOctets,
-                                     Manifest::kMaxChunkOctets);
+  const auto chunk = options->number("--chunk", Manifest{}.chunk_bytes, Manifest::kMinChunkBytes,
+                                     Manifest::kMaxChunkBytes);
   const auto queue_pairs = options->number("--queue-pairs", 1, 1, 8);
   if (!chunk) return tl::unexpected(chunk.error());
   if (!queue_pairs) return tl::unexpected(queue_pairs.error());
   return ServeOptions{
       .path = options->words()[0],
-      .chunk_octets = *chunk,
+      .chunk_bytes = *chunk,
       .hashes = options->text("--hashes"),
       .agent = {.listen = options->text("--listen"), .queue_pairs = static_cast<u32>(*queue_pairs)},
       .is_verbose = options->has("--verbose")};
@@ -49,8 +49,8 @@ Expected<SourceModel> open_with_cache(const ServeOptions& options) {
   HashCache cache = before;
   u64 hashed = 0;
   ProgressBar bar("hashing", 0);
-  auto model = open_model(options.path, options.chunk_octets, cache, [&](u64 octets) {
-    hashed += octets;
+  auto model = open_model(options.path, options.chunk_bytes, cache, [&](u64 bytes) {
+    hashed += bytes;
     bar.show(hashed);
   });
   if (!model || !uses_cache || cache == before) return model;
@@ -78,7 +78,7 @@ int serve_model(std::span<const std::string> arguments) {
   const std::string kept =
       model->kept_chunks == 0 ? "" : fmt::format(" ({} were hashed before)", model->kept_chunks);
   fmt::print("serving {} files, {}, in {} chunks{}: verbena model fetch {} TARGET\n", files.size(),
-             size_text(model->manifest.octets()), model->manifest.chunks(), kept,
+             size_text(model->manifest.bytes()), model->manifest.chunks(), kept,
              (*server)->address());
   std::fflush(stdout);
   (*server)->run(is_stopped, [&](const std::string& event) {

@@ -13,7 +13,7 @@ using transfer::Manifest;
 using transfer::Place;
 using transfer::Places;
 
-constexpr u64 kMaxSliceOctets = u64{64} << 20, kMaxSliceSpan = u64{1} << 30;
+constexpr u64 kMaxSliceBytes = u64{64} << 20, kMaxSliceSpan = u64{1} << 30;
 constexpr std::size_t kMaxOthers = 64, kOthersTold = 16;
 constexpr double kPollSeconds = 0.2, kPeerSeconds = 10;
 
@@ -45,11 +45,11 @@ Expected<void> Server::open(const AgentSettings& settings) {
   encoded_ = manifest_.encode();
   manifest_hash_ =
       transfer::blake3({reinterpret_cast<const u8*>(encoded_.data()), encoded_.size()});
-  places_.assign(Places::octets_for(manifest_), 0);
+  places_.assign(Places::bytes_for(manifest_), 0);
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    if (files_[i]->octets() == 0) continue;
+    if (files_[i]->bytes() == 0) continue;
     const auto region =
-        add_region(agent_.get(), files_[i]->data(), files_[i]->octets(), VERBENA_REMOTE_READ);
+        add_region(agent_.get(), files_[i]->data(), files_[i]->bytes(), VERBENA_REMOTE_READ);
     if (!region) return tl::unexpected(manifest_.files[i].name + ": " + region.error());
     const Place place{.address = reinterpret_cast<u64>(files_[i]->data()), .region = *region};
     std::memcpy(places_.data() + i * sizeof place, &place, sizeof place);
@@ -65,7 +65,7 @@ Expected<void> Server::open(const AgentSettings& settings) {
   return {};
 }
 
-// Peers read the bit while it changes: an octet is read whole.
+// Peers read the bit while it changes: a byte is read whole.
 void Server::offer_chunk(u64 chunk) {
   u8& bits = places_[Places::bits_offset(manifest_) + chunk / 8];
   std::atomic_ref<u8>(bits).fetch_or(static_cast<u8>(1u << (chunk % 8)), std::memory_order_release);
@@ -132,7 +132,7 @@ Expected<std::string> Server::describe() {
 
 Expected<std::string> Server::check_files() const {
   for (std::size_t i = 0; i < files_.size(); ++i)
-    if (files_[i]->octets() != 0 && files_[i]->has_changed())
+    if (files_[i]->bytes() != 0 && files_[i]->has_changed())
       return tl::unexpected(manifest_.files[i].name + " has changed since it is served");
   return "";
 }
@@ -146,20 +146,20 @@ Expected<std::string> Server::hash_slice(const std::vector<std::string>& words) 
     values[i] = *value;
   }
   const auto [file, offset, run, stride, count] = values;
-  u64 octets = 0, span = 0;
-  const bool is_possible =
-      is_complete && file < files_.size() && count != 0 &&
-      !__builtin_mul_overflow(run, count, &octets) && octets <= kMaxSliceOctets &&
-      !__builtin_mul_overflow(stride, count - 1, &span) &&
-      !__builtin_add_overflow(span, run, &span) && offset <= files_[file]->octets() &&
-      span <= files_[file]->octets() - offset && span <= kMaxSliceSpan;
+  u64 bytes = 0, span = 0;
+  const bool is_possible = is_complete && file < files_.size() && count != 0 &&
+                           !__builtin_mul_overflow(run, count, &bytes) && bytes <= kMaxSliceBytes &&
+                           !__builtin_mul_overflow(stride, count - 1, &span) &&
+                           !__builtin_add_overflow(span, run, &span) &&
+                           offset <= files_[file]->bytes() &&
+                           span <= files_[file]->bytes() - offset && span <= kMaxSliceSpan;
   if (!is_possible) return tl::unexpected<std::string>("there is no such slice");
-  std::vector<u8> slice(octets), rows(span);
+  std::vector<u8> slice(bytes), rows(span);
   if (!files_[file]->read_at(offset, rows))
     return tl::unexpected(manifest_.files[file].name + " cannot be read");
   for (u64 i = 0; i < count; ++i)
     std::memcpy(slice.data() + i * run, rows.data() + i * stride, run);
-  octets_hashed_ += octets;
+  bytes_hashed_ += bytes;
   return transfer::to_hex(transfer::blake3(slice));
 }
 

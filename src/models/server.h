@@ -42,7 +42,7 @@ class Server {
   // Answers until `is_over` returns true. on_event gets lines for the user.
   void run(const std::function<bool()>& is_over,
            const std::function<void(const std::string&)>& on_event);
-  [[nodiscard]] u64 octets_hashed() const { return octets_hashed_; }
+  [[nodiscard]] u64 bytes_hashed() const { return bytes_hashed_; }
 
  private:
   Server() = default;
@@ -64,7 +64,7 @@ class Server {
   std::vector<std::string> others_{};            // addresses of other servers
   std::map<std::string, std::string> askers_{};  // address to name
   u32 asked_ = 0;
-  u64 octets_hashed_ = 0;
+  u64 bytes_hashed_ = 0;
 };
 
 }  // namespace verbena::models

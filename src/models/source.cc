@@ -12,7 +12,7 @@ namespace verbena::models {
 namespace {
 
 constexpr double kAnswerPollSeconds = 0.5;
-constexpr u64 kMaxManifestOctets = u64{1} << 30;
+constexpr u64 kMaxManifestBytes = u64{1} << 30;
 
 template <typename T>
 bool read_number(const std::string& word, T& value) {
@@ -24,11 +24,11 @@ Expected<void> read_description(const std::string& text, Source& source) {
   const std::vector<std::string> words = split(text, ' ');
   const bool is_complete =
       words.size() >= 8 && read_number(words[0], source.manifest_address) &&
-      read_number(words[1], source.manifest_octets) &&
+      read_number(words[1], source.manifest_bytes) &&
       read_number(words[2], source.manifest_region) &&
-      read_number(words[3], source.places_address) && read_number(words[4], source.places_octets) &&
+      read_number(words[3], source.places_address) && read_number(words[4], source.places_bytes) &&
       read_number(words[5], source.places_region) && read_number(words[7], source.turn) &&
-      source.manifest_octets <= kMaxManifestOctets && source.places_octets <= kMaxManifestOctets;
+      source.manifest_bytes <= kMaxManifestBytes && source.places_bytes <= kMaxManifestBytes;
   if (!is_complete) return tl::unexpected(source.address + " serves no model");
   for (std::size_t i = 0; i < source.manifest_hash.size() && words[6].size() == 64; ++i)
     std::from_chars(words[6].data() + 2 * i, words[6].data() + 2 * i + 2, source.manifest_hash[i],
@@ -76,29 +76,29 @@ Expected<void> Sources::read_into(const Source& source, u64 address, u64 region,
 }
 
 Expected<transfer::Manifest> Sources::read_manifest(const Source& source) {
-  std::vector<u8> octets(source.manifest_octets);
-  const auto read = read_into(source, source.manifest_address, source.manifest_region, octets);
+  std::vector<u8> bytes(source.manifest_bytes);
+  const auto read = read_into(source, source.manifest_address, source.manifest_region, bytes);
   if (!read) return tl::unexpected(source.address + ": " + read.error());
-  if (transfer::blake3(octets) != source.manifest_hash)
+  if (transfer::blake3(bytes) != source.manifest_hash)
     return tl::unexpected(source.address + ": the manifest's hash does not match");
   auto manifest =
-      transfer::Manifest::decode({reinterpret_cast<const char*>(octets.data()), octets.size()});
+      transfer::Manifest::decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!manifest) return tl::unexpected(source.address + ": " + manifest.error());
   return manifest;
 }
 
 Expected<void> Sources::refresh(Source& source, const transfer::Manifest& manifest) {
-  if (source.places_octets != transfer::Places::octets_for(manifest))
+  if (source.places_bytes != transfer::Places::bytes_for(manifest))
     return tl::unexpected(source.address + ": its places do not fit the manifest");
-  std::vector<u8> octets(source.places_octets);
-  if (octets.empty()) return {};
-  const auto read = read_into(source, source.places_address, source.places_region, octets);
+  std::vector<u8> bytes(source.places_bytes);
+  if (bytes.empty()) return {};
+  const auto read = read_into(source, source.places_address, source.places_region, bytes);
   if (!read) return read;
   source.places.resize(manifest.files.size());
-  std::memcpy(source.places.data(), octets.data(), source.places.size() * sizeof(transfer::Place));
+  std::memcpy(source.places.data(), bytes.data(), source.places.size() * sizeof(transfer::Place));
   source.bits.assign(
-      octets.begin() + static_cast<std::ptrdiff_t>(transfer::Places::bits_offset(manifest)),
-      octets.end());
+      bytes.begin() + static_cast<std::ptrdiff_t>(transfer::Places::bits_offset(manifest)),
+      bytes.end());
   return {};
 }
 

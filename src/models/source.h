@@ -14,15 +14,15 @@ namespace verbena::models {
 struct Source {
   std::string address{}, peer{};
   bool is_origin = false;  // named by the user
-  u64 places_address = 0, places_octets = 0, places_region = 0;
+  u64 places_address = 0, places_bytes = 0, places_region = 0;
   transfer::Hash manifest_hash{};
-  u64 manifest_address = 0, manifest_octets = 0, manifest_region = 0;
+  u64 manifest_address = 0, manifest_bytes = 0, manifest_region = 0;
   u32 turn = 0;  // the how many-th fetcher this is
   std::vector<std::string> others{};
   std::vector<transfer::Place> places{};
   std::vector<u8> bits{};
-  u64 outstanding = 0;  // octets
-  u64 delivered = 0;    // octets
+  u64 outstanding = 0;  // bytes
+  u64 delivered = 0;    // bytes
   std::string why_lost{};
 
   [[nodiscard]] bool is_lost() const { return !why_lost.empty(); }

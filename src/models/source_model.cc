@@ -20,22 +20,22 @@ using transfer::Manifest;
 
 Expected<transfer::SafetensorsHeader> read_header(const MappedFile& file, const std::string& name) {
   const auto wrong = [&](const std::string& why) { return tl::unexpected(name + ": " + why); };
-  std::string prefix(transfer::SafetensorsHeader::kPrefixOctets, '\0');
-  if (file.octets() < prefix.size() ||
+  std::string prefix(transfer::SafetensorsHeader::kPrefixBytes, '\0');
+  if (file.bytes() < prefix.size() ||
       !file.read_at(0, {reinterpret_cast<u8*>(prefix.data()), prefix.size()}))
     prefix.clear();
-  const auto octets = transfer::SafetensorsHeader::json_octets(prefix, file.octets());
-  if (!octets) return wrong(octets.error());
-  std::string json(*octets, '\0');
+  const auto bytes = transfer::SafetensorsHeader::json_bytes(prefix, file.bytes());
+  if (!bytes) return wrong(bytes.error());
+  std::string json(*bytes, '\0');
   if (!file.read_at(prefix.size(), {reinterpret_cast<u8*>(json.data()), json.size()}))
     return wrong("it cannot be read");
-  auto header = transfer::SafetensorsHeader::parse(json, file.octets());
+  auto header = transfer::SafetensorsHeader::parse(json, file.bytes());
   if (!header) return wrong(header.error());
   return *std::move(header);
 }
 
 std::string text_of(const MappedFile& file) {
-  std::string text(file.octets(), '\0');
+  std::string text(file.bytes(), '\0');
   if (!file.read_at(0, {reinterpret_cast<u8*>(text.data()), text.size()})) text.clear();
   return text;
 }
@@ -78,16 +78,16 @@ Expected<std::vector<std::string>> names_below(const fs::path& folder) {
 }
 
 // Several threads hash the chunks of a file. Returns false if it cannot be read.
-bool hash_file(const MappedFile& file, u64 chunk_octets, std::vector<Hash>& hashes,
+bool hash_file(const MappedFile& file, u64 chunk_bytes, std::vector<Hash>& hashes,
                const std::function<void(u64)>& on_hashed) {
   std::atomic<u64> next = 0;
   std::atomic<bool> is_good = true;
   std::mutex lock;
   const auto work = [&] {
-    std::vector<u8> buffer(std::min(chunk_octets, file.octets()));
+    std::vector<u8> buffer(std::min(chunk_bytes, file.bytes()));
     for (u64 chunk = next++; chunk < hashes.size() && is_good; chunk = next++) {
-      const u64 offset = chunk * chunk_octets;
-      const std::span<u8> part(buffer.data(), std::min(chunk_octets, file.octets() - offset));
+      const u64 offset = chunk * chunk_bytes;
+      const std::span<u8> part(buffer.data(), std::min(chunk_bytes, file.bytes() - offset));
       if (!file.read_at(offset, part)) is_good = false;
       hashes[chunk] = transfer::blake3(part);
       const std::lock_guard<std::mutex> guard(lock);
@@ -116,17 +116,17 @@ fs::path folder_of(const std::string& path) {
 // Enters the file into the model, with the cache's hashes or new ones.
 Expected<void> add_file(SourceModel& model, const std::string& name, MappedFile file,
                         HashCache& cache, const std::function<void(u64)>& on_hashed) {
-  const u64 chunk_octets = model.manifest.chunk_octets;
-  transfer::ModelFile entry{.name = name, .octets = file.octets()};
-  if (const auto* const kept = cache.find(name, file.identity(), chunk_octets)) {
+  const u64 chunk_bytes = model.manifest.chunk_bytes;
+  transfer::ModelFile entry{.name = name, .bytes = file.bytes()};
+  if (const auto* const kept = cache.find(name, file.identity(), chunk_bytes)) {
     entry.hashes = *kept;
     model.kept_chunks += kept->size();
   } else {
     entry.hashes.resize(model.manifest.chunks_of(entry));
     const u64 began_ns = file_clock_ns();
-    if (!hash_file(file, chunk_octets, entry.hashes, on_hashed) || file.has_changed())
+    if (!hash_file(file, chunk_bytes, entry.hashes, on_hashed) || file.has_changed())
       return tl::unexpected(name + ": it changed while it was read");
-    cache.keep(name, file.identity(), chunk_octets, entry.hashes, began_ns);
+    cache.keep(name, file.identity(), chunk_bytes, entry.hashes, began_ns);
   }
   model.manifest.files.push_back(std::move(entry));
   model.files.push_back(std::move(file));
@@ -149,10 +149,10 @@ std::string hash_cache_path(const std::string& path) {
   return (folder_of(path) / HashCache::kFileName).string();
 }
 
-Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets, HashCache& cache,
+Expected<SourceModel> open_model(const std::string& path, u64 chunk_bytes, HashCache& cache,
                                  const std::function<void(u64)>& on_hashed) {
   SourceModel model;
-  model.manifest.chunk_octets = chunk_octets;
+  model.manifest.chunk_bytes = chunk_bytes;
   std::error_code error;
   const fs::path folder = folder_of(path);
   std::vector<std::string> names = {fs::path(path).filename().string()};

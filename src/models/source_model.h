@@ -18,8 +18,8 @@ struct SourceModel {
   std::vector<std::string> warnings{};  // a line each, for the user
 };
 // Opens the files of a folder, or one file. Refuses safetensors files with a wrong header. Hashes
-// the files that `cache` does not know, and enters them there. `on_hashed` gets octets.
-[[nodiscard]] Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets,
+// the files that `cache` does not know, and enters them there. `on_hashed` gets bytes.
+[[nodiscard]] Expected<SourceModel> open_model(const std::string& path, u64 chunk_bytes,
                                                HashCache& cache,
                                                const std::function<void(u64)>& on_hashed);
 

@@ -49,9 +49,9 @@ class Association {
   std::string start(const HostOptions& options, u32 nsid);
   void stop();
 
-  [[nodiscard]] u64 octets() const { return space_.blocks << space_.block_log2; }
+  [[nodiscard]] u64 bytes() const { return space_.blocks << space_.block_log2; }
   [[nodiscard]] u32 block() const { return 1u << space_.block_log2; }
-  [[nodiscard]] u32 part_octets() const { return part_octets_; }
+  [[nodiscard]] u32 part_bytes() const { return part_bytes_; }
   [[nodiscard]] bool is_read_only() const { return space_.is_read_only; }
   [[nodiscard]] u16 optional_commands() const { return optional_commands_; }
   [[nodiscard]] u32 nsid() const { return nsid_; }
@@ -59,10 +59,10 @@ class Association {
   [[nodiscard]] u32 take_buffer();
   void give_back_buffer(u32 buffer);
   [[nodiscard]] u8* bytes_of(u32 buffer) {
-    return memory_.bytes.data() + u64{buffer} * part_octets_;
+    return memory_.bytes.data() + u64{buffer} * part_bytes_;
   }
   // Executes the request with the data of that buffer. Blocks.
-  [[nodiscard]] nvme::Status execute(Initiator::Request request, u32 buffer, u32 octets);
+  [[nodiscard]] nvme::Status execute(Initiator::Request request, u32 buffer, u32 bytes);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -76,7 +76,7 @@ class Association {
   std::unique_ptr<HostSession> session_;
   nvme::IdentifyNamespace space_{};
   application::Region memory_{};
-  u32 part_octets_ = 0, nsid_ = 1;
+  u32 part_bytes_ = 0, nsid_ = 1;
   u16 optional_commands_ = 0;
   std::thread thread_;
   int wake_ = -1;
@@ -103,9 +103,9 @@ std::string Association::start(const HostOptions& options, u32 nsid) {
   nsid_ = nsid;
   space_ = found->second;
   optional_commands_ = session_->initiator().controller().optional_commands;
-  part_octets_ = std::min(256u * 1024, session_->initiator().max_transfer_octets());
+  part_bytes_ = std::min(256u * 1024, session_->initiator().max_transfer_bytes());
   const auto memory =
-      session_->node().allocate(u64{kBuffers} * part_octets_, application::Content::kBytes,
+      session_->node().allocate(u64{kBuffers} * part_bytes_, application::Content::kBytes,
                                 application::Access::kRemoteReadWrite);
   if (!memory) return "no memory for data";
   memory_ = *memory;
@@ -222,11 +222,11 @@ void Association::give_back_buffer(u32 buffer) {
   has_buffer_.notify_one();
 }
 
-nvme::Status Association::execute(Initiator::Request request, u32 buffer, u32 octets) {
+nvme::Status Association::execute(Initiator::Request request, u32 buffer, u32 bytes) {
   Job job{.request = request};
   job.request.nsid = nsid_;
   job.request.tag = reinterpret_cast<u64>(&job);
-  if (octets > 0) job.request.data = slice_of(memory_, u64{buffer} * part_octets_, octets);
+  if (bytes > 0) job.request.data = slice_of(memory_, u64{buffer} * part_bytes_, bytes);
   Lock lock(mutex_);
   jobs_.push_back(&job);
   if (std::exchange(is_driven_, true)) {
@@ -287,7 +287,7 @@ int on_config(const char* key, const char* value) {
     if (!nvme::is_nqn(value)) return fail(std::string(key) + "=" + value + " is no NQN");
     (name == "nqn" ? all.host.nqn : all.host.host_nqn) = value;
   } else if (name == "nsid") {
-    const auto number = read_octets(value);
+    const auto number = read_bytes(value);
     if (!number || *number == 0 || *number >= 0xffffffff)
       return fail(std::string("nsid=") + value + " is no namespace");
     all.nsid = static_cast<u32>(*number);
@@ -325,7 +325,7 @@ int on_after_fork() {
 void on_unload() { association().stop(); }
 
 void* on_open(int) { return NBDKIT_HANDLE_NOT_NEEDED; }
-int64_t on_get_size(void*) { return static_cast<int64_t>(association().octets()); }
+int64_t on_get_size(void*) { return static_cast<int64_t>(association().bytes()); }
 int on_can_write(void*) { return association().is_read_only() ? 0 : 1; }
 int on_can_flush(void*) { return 1; }
 int on_can_fua(void*) { return NBDKIT_FUA_NATIVE; }
@@ -355,19 +355,19 @@ int for_each_part(u32 count, u64 offset, u32 part, const Move& move) {
     return fail("offset or length is no multiple of " + std::to_string(block));
   }
   for (u32 at = 0; at < count;) {
-    const u32 octets = std::min(part, count - at);
-    const nvme::Status status = move(offset + at, at, octets);
+    const u32 bytes = std::min(part, count - at);
+    const nvme::Status status = move(offset + at, at, bytes);
     if (status != nvme::Status::kSuccess) return fail(status);
-    at += octets;
+    at += bytes;
   }
   return 0;
 }
 
-Initiator::Request request_of(nvme::IOOpcode opcode, u64 offset, u32 octets, uint32_t flags) {
+Initiator::Request request_of(nvme::IOOpcode opcode, u64 offset, u32 bytes, uint32_t flags) {
   const u32 block = association().block();
   return {.opcode = opcode,
           .lba = offset / block,
-          .blocks = octets / block,
+          .blocks = bytes / block,
           .cdw12_flags = (flags & NBDKIT_FLAG_FUA) != 0 ? kForceUnitAccess : 0};
 }
 
@@ -375,11 +375,11 @@ int on_pread(void*, void* to, uint32_t count, uint64_t offset, uint32_t) {
   Association& remote = association();
   const u32 buffer = remote.take_buffer();
   const int result =
-      for_each_part(count, offset, remote.part_octets(), [&](u64 from, u32 at, u32 octets) {
+      for_each_part(count, offset, remote.part_bytes(), [&](u64 from, u32 at, u32 bytes) {
         const nvme::Status status =
-            remote.execute(request_of(nvme::IOOpcode::kRead, from, octets, 0), buffer, octets);
+            remote.execute(request_of(nvme::IOOpcode::kRead, from, bytes, 0), buffer, bytes);
         if (status == nvme::Status::kSuccess)
-          std::memcpy(static_cast<u8*>(to) + at, remote.bytes_of(buffer), octets);
+          std::memcpy(static_cast<u8*>(to) + at, remote.bytes_of(buffer), bytes);
         return status;
       });
   remote.give_back_buffer(buffer);
@@ -390,10 +390,9 @@ int on_pwrite(void*, const void* from, uint32_t count, uint64_t offset, uint32_t
   Association& remote = association();
   const u32 buffer = remote.take_buffer();
   const int result =
-      for_each_part(count, offset, remote.part_octets(), [&](u64 to, u32 at, u32 octets) {
-        std::memcpy(remote.bytes_of(buffer), static_cast<const u8*>(from) + at, octets);
-        return remote.execute(request_of(nvme::IOOpcode::kWrite, to, octets, flags), buffer,
-                              octets);
+      for_each_part(count, offset, remote.part_bytes(), [&](u64 to, u32 at, u32 bytes) {
+        std::memcpy(remote.bytes_of(buffer), static_cast<const u8*>(from) + at, bytes);
+        return remote.execute(request_of(nvme::IOOpcode::kWrite, to, bytes, flags), buffer, bytes);
       });
   remote.give_back_buffer(buffer);
   return result;
@@ -406,19 +405,19 @@ int on_flush(void*, uint32_t) {
 
 int on_zero(void*, uint32_t count, uint64_t offset, uint32_t flags) {
   const u32 part = association().block() * 0x8000;  // of 65536 blocks at most
-  return for_each_part(count, offset, part, [&](u64 at, u32, u32 octets) {
-    return association().execute(request_of(nvme::IOOpcode::kWriteZeroes, at, octets, flags), 0, 0);
+  return for_each_part(count, offset, part, [&](u64 at, u32, u32 bytes) {
+    return association().execute(request_of(nvme::IOOpcode::kWriteZeroes, at, bytes, flags), 0, 0);
   });
 }
 
 int on_trim(void*, uint32_t count, uint64_t offset, uint32_t flags) {
   Association& remote = association();
   const u32 buffer = remote.take_buffer();
-  const int result = for_each_part(count, offset, ~u32{0}, [&](u64 at, u32, u32 octets) {
+  const int result = for_each_part(count, offset, ~u32{0}, [&](u64 at, u32, u32 bytes) {
     constexpr u32 kRange = 16, kDeallocate = 1 << 2;
     u8* const range = remote.bytes_of(buffer);
     std::memset(range, 0, kRange);
-    store_le<u32>(range + 4, octets / remote.block());
+    store_le<u32>(range + 4, bytes / remote.block());
     store_le<u64>(range + 8, at / remote.block());
     return remote.execute({.opcode = nvme::IOOpcode::kDatasetManagement, .cdw11 = kDeallocate},
                           buffer, kRange);

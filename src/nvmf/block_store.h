@@ -15,7 +15,7 @@ class BlockStore {
   enum class Kind : u8 { kRead, kWrite, kDurableWrite, kFlush, kWriteZeroes, kDeallocate };
   struct Request {
     Kind kind = Kind::kRead;
-    u64 offset = 0, octets = 0;
+    u64 offset = 0, length = 0;
     u8* bytes = nullptr;  // kRead, kWrite: stays valid until the request has ended
     u64 tag = 0;
   };
@@ -26,7 +26,7 @@ class BlockStore {
   };
 
   virtual ~BlockStore() = default;
-  [[nodiscard]] virtual u64 octets() const = 0;
+  [[nodiscard]] virtual u64 bytes() const = 0;
   [[nodiscard]] virtual u8 block_log2() const = 0;
   [[nodiscard]] virtual bool has_write_cache() const = 0;  // Flush makes writes durable
   [[nodiscard]] virtual bool is_read_only() const = 0;

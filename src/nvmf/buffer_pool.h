@@ -12,7 +12,7 @@ namespace verbena::nvmf {
 
 class BufferPool {
  public:
-  static constexpr u32 kSmallOctets = 16 * 1024;
+  static constexpr u32 kSmallBytes = 16 * 1024;
 
   struct Buffer {
     u64 address = 0;
@@ -22,17 +22,17 @@ class BufferPool {
   };
 
   BufferPool(application::Node& node, application::Content content, u32 small, u32 large,
-             u32 large_octets)
-      : large_octets_(large_octets) {
-    add(node, content, small, kSmallOctets, small_);
-    add(node, content, large, large_octets, large_);
+             u32 large_bytes)
+      : large_bytes_(large_bytes) {
+    add(node, content, small, kSmallBytes, small_);
+    add(node, content, large, large_bytes, large_);
     for (Buffer& buffer : small_) buffer.is_small = true;
   }
 
-  // nullopt: all are in use. Precondition: octets <= large_octets.
-  [[nodiscard]] std::optional<Buffer> take(u32 octets) {
-    CHECK(octets <= large_octets_);
-    std::vector<Buffer>& from = octets <= kSmallOctets && !small_.empty() ? small_ : large_;
+  // nullopt: all are in use. Precondition: bytes <= large_bytes.
+  [[nodiscard]] std::optional<Buffer> take(u32 bytes) {
+    CHECK(bytes <= large_bytes_);
+    std::vector<Buffer>& from = bytes <= kSmallBytes && !small_.empty() ? small_ : large_;
     if (from.empty()) return std::nullopt;
     const Buffer buffer = from.back();
     from.pop_back();
@@ -41,19 +41,19 @@ class BufferPool {
   void give_back(const Buffer& buffer) { (buffer.is_small ? small_ : large_).push_back(buffer); }
 
  private:
-  static void add(application::Node& node, application::Content content, u32 count, u32 octets,
+  static void add(application::Node& node, application::Content content, u32 count, u32 bytes,
                   std::vector<Buffer>& to) {
-    const auto region = node.allocate(u64{count} * octets, content, application::Access::kLocal);
+    const auto region = node.allocate(u64{count} * bytes, content, application::Access::kLocal);
     CHECK(region.has_value());
     for (u32 i = count; i > 0; --i) {
-      const u64 offset = u64{i - 1} * octets;
+      const u64 offset = u64{i - 1} * bytes;
       to.push_back({region->address + offset,
                     region->bytes.empty() ? nullptr : region->bytes.data() + offset, region->l_key,
                     false});
     }
   }
 
-  const u32 large_octets_;
+  const u32 large_bytes_;
   std::vector<Buffer> small_, large_;
 };
 

@@ -119,7 +119,7 @@ void Controller::set_configuration(u32 value) {
 }
 
 AdminAnswer Controller::on_property(const Command& command) {
-  const bool is_wide = (command.cdw[0] & 7) == 1;  // 8 octets
+  const bool is_wide = (command.cdw[0] & 7) == 1;  // 8 bytes
   const auto property = static_cast<nvme::Property>(command.cdw[1]);
   if (command.fabrics_type() == static_cast<u8>(nvme::FabricsType::kPropertySet)) {
     if (property != nvme::Property::kCC || is_wide) return refuse(Status::kInvalidField);
@@ -184,7 +184,7 @@ std::vector<u8> Controller::identify_controller() const {
   c.attributes = kTrafficBasedKeepAlive;
   c.keep_alive_granularity = 1;
   c.max_commands = limits_.max_queue_entries;
-  c.command_capsule_units = (u32{Command::kSize} + limits_.in_capsule_octets) / 16;
+  c.command_capsule_units = (u32{Command::kSize} + limits_.in_capsule_bytes) / 16;
   if (is_discovery()) {
     c.type = nvme::IdentifyController::Type::kDiscovery;
     c.subsystem_nqn = nvme::kDiscoveryNQN;
@@ -281,13 +281,13 @@ AdminAnswer Controller::identify(const Command& command) const {
 std::vector<u8> Controller::smart_log(Time now) const {
   std::vector<u8> log(512);
   const LEWriter<512> w{std::span<u8, 512>(log)};
-  constexpr u64 kUnit = 512 * 1000;  // octets
+  constexpr u64 kUnit = 512 * 1000;  // bytes
   w.put<u16, 1>(310);                // kelvins
   log[3] = 100;                      // available spare, and its threshold
   log[4] = 10;
   const CommandCounts counts = this->counts();
-  w.put<u64, 32>((counts.octets_read + kUnit - 1) / kUnit);
-  w.put<u64, 48>((counts.octets_written + kUnit - 1) / kUnit);
+  w.put<u64, 32>((counts.bytes_read + kUnit - 1) / kUnit);
+  w.put<u64, 48>((counts.bytes_written + kUnit - 1) / kUnit);
   w.put<u64, 64>(counts.reads);
   w.put<u64, 80>(counts.writes);
   w.put<u64, 128>(static_cast<u64>((now - created_).ps() / 1'000'000'000'000 / 3600));
@@ -328,10 +328,10 @@ AdminAnswer Controller::get_log(const Command& command, Time now,
                                 std::span<const nvme::DiscoveryEntry> discovery) {
   const auto id = static_cast<LogPage>(command.cdw10() & 0xff);
   const bool retains_event = (command.cdw10() & 1 << 15) != 0;
-  const u64 octets = (u64{(command.cdw10() >> 16) | (command.cdw11() & 0xffff) << 16} + 1) * 4;
+  const u64 bytes = (u64{(command.cdw10() >> 16) | (command.cdw11() & 0xffff) << 16} + 1) * 4;
   const u64 offset = u64{command.cdw[3]} << 32 | command.cdw12();
-  constexpr u64 kMaxOctets = 1 << 20;
-  if (octets > kMaxOctets || offset % 4 != 0) return refuse(Status::kInvalidField);
+  constexpr u64 kMaxBytes = 1 << 20;
+  if (bytes > kMaxBytes || offset % 4 != 0) return refuse(Status::kInvalidField);
   std::vector<u8> log;
   if (is_discovery() && id != LogPage::kDiscovery && id != LogPage::kSupported)
     return refuse(Status::kInvalidLogPage);
@@ -358,7 +358,7 @@ AdminAnswer Controller::get_log(const Command& command, Time now,
   if (!retains_event && id == LogPage::kDiscovery) masked_events_ &= ~kDiscoveryEvents;
   AdminAnswer answer;
   answer.data.assign(log.begin() + static_cast<std::ptrdiff_t>(offset), log.end());
-  answer.data.resize(octets);
+  answer.data.resize(bytes);
   return answer;
 }
 

@@ -22,7 +22,7 @@ namespace verbena::nvmf {
 struct ControllerLimits {
   u16 max_queue_entries = 128;
   u16 max_io_queues = 16;
-  u32 in_capsule_octets = 8192;
+  u32 in_capsule_bytes = 8192;
   u8 max_transfer_pages_log2 = 8;  // 1 MiB
 };
 

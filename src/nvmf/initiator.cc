@@ -15,7 +15,7 @@ using nvme::CNS;
 using nvme::Command;
 using nvme::FabricsType;
 
-constexpr u32 kScratchOctets = 4096;
+constexpr u32 kScratchBytes = 4096;
 constexpr Duration kReadyPoll = ms(10);
 constexpr u32 kMaxTransfer = 1 << 20;  // of a controller without a limit
 constexpr u8 kMaxPagesLog2 = 19;       // 2 GiB
@@ -50,7 +50,7 @@ Command identify_command(CNS cns, u32 nsid) {
 
 Initiator::Initiator(application::Node& node, const InitiatorConfig& config)
     : node_(node), config_(config) {
-  const auto scratch = node.allocate(kScratchOctets, application::Content::kBytes,
+  const auto scratch = node.allocate(kScratchBytes, application::Content::kBytes,
                                      application::Access::kRemoteReadWrite);
   CHECK(scratch.has_value());
   scratch_ = *scratch;
@@ -185,8 +185,8 @@ void Initiator::on_event(const Event& event) {
   switch (event.kind) {
     case Event::Kind::kConnected: return on_connected(*queue);
     case Event::Kind::kReceived:
-      if (event.octets != nvme::Completion::kSize)
-        return lose("the target sent a response of " + std::to_string(event.octets) + " octets");
+      if (event.bytes != nvme::Completion::kSize)
+        return lose("the target sent a response of " + std::to_string(event.bytes) + " bytes");
       return on_response(*queue, event.id);
     case Event::Kind::kRefused:
       return lose(event.private_data.size() >= 4 && load_le<u16>(event.private_data.data() + 2) != 0
@@ -253,8 +253,8 @@ void Initiator::send_connect(Queue& queue) {
        {.owner = Owner::kSetUp});
 }
 
-void Initiator::send_step(const Command& command, u32 octets) {
-  send(queues_.front(), command, {scratch_.address, octets, scratch_.l_key, scratch_.r_key},
+void Initiator::send_step(const Command& command, u32 bytes) {
+  send(queues_.front(), command, {scratch_.address, bytes, scratch_.l_key, scratch_.r_key},
        {.owner = Owner::kSetUp});
 }
 
@@ -286,10 +286,10 @@ void Initiator::finish_set_up(Queue& queue, const nvme::Completion& completion) 
 }
 
 void Initiator::next_step(const nvme::Completion& completion) {
-  const auto go = [&](Step step, const Command& command, u32 octets) {
+  const auto go = [&](Step step, const Command& command, u32 bytes) {
     step_ = step;
     step_began_ = node_.now();
-    send_step(command, octets);
+    send_step(command, bytes);
   };
   switch (step_) {
     case Step::kConnect:
@@ -309,9 +309,9 @@ void Initiator::next_step(const nvme::Completion& completion) {
     case Step::kIdentify: {
       controller_ = nvme::IdentifyController::decode(page());
       const u32 capsule = controller_.command_capsule_units * 16;
-      in_capsule_octets_ = capsule > Command::kSize ? capsule - u32{Command::kSize} : 0;
+      in_capsule_bytes_ = capsule > Command::kSize ? capsule - u32{Command::kSize} : 0;
       const u8 pages_log2 = controller_.max_transfer_pages_log2;
-      max_transfer_octets_ =
+      max_transfer_bytes_ =
           pages_log2 == 0 ? kMaxTransfer : 4096u << std::min<u8>(pages_log2, kMaxPagesLog2);
       if (controller_.type == nvme::IdentifyController::Type::kDiscovery ||
           config_.subsystem_nqn == nvme::kDiscoveryNQN)

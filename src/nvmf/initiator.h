@@ -44,7 +44,7 @@ struct InitiatorConfig {
 // A part of memory that the target may access, and its key for that.
 struct DataSlice {
   u64 address = 0;
-  u32 octets = 0;
+  u32 bytes = 0;
   u32 l_key = 0, r_key = 0;
 };
 
@@ -86,7 +86,7 @@ class Initiator final : public application::Program {
   [[nodiscard]] const std::map<u32, nvme::IdentifyNamespace>& namespaces() const {
     return namespaces_;
   }
-  [[nodiscard]] u32 max_transfer_octets() const { return max_transfer_octets_; }
+  [[nodiscard]] u32 max_transfer_bytes() const { return max_transfer_bytes_; }
   [[nodiscard]] std::size_t outstanding() const { return outstanding_ + pending_.size(); }
   [[nodiscard]] u64 reconnects() const { return reconnects_; }
   [[nodiscard]] u32 queues() const { return static_cast<u32>(queues_.size()); }
@@ -135,7 +135,7 @@ class Initiator final : public application::Program {
   void on_set_up(Queue& queue, const nvme::Completion& completion);
   void finish_set_up(Queue& queue, const nvme::Completion& completion);
   void next_step(const nvme::Completion& completion);
-  void send_step(const nvme::Command& command, u32 octets);
+  void send_step(const nvme::Command& command, u32 bytes);
   void become_live();
   [[nodiscard]] std::span<const u8, nvme::kIdentifySize> page() const;
 
@@ -173,8 +173,8 @@ class Initiator final : public application::Program {
   u64 capabilities_ = 0;
   u16 controller_id_ = nvme::kDynamicController;
   u16 io_entries_ = 0, io_queues_ = 1;
-  u32 in_capsule_octets_ = 0;
-  u32 max_transfer_octets_ = 4096;
+  u32 in_capsule_bytes_ = 0;
+  u32 max_transfer_bytes_ = 4096;
   std::deque<Request> pending_;
   std::size_t outstanding_ = 0;
   std::size_t next_queue_ = 1;

@@ -25,24 +25,24 @@ void Initiator::begin_authentication(Queue& queue) {
 void Initiator::send_authentication(Queue& queue) {
   const std::vector<u8> message = authentication_->poll_message();
   awaits_message_ = message.empty();
-  u32 octets = nvme::kMaxAuthMessage;
+  u32 bytes = nvme::kMaxAuthMessage;
   if (awaits_message_) {
-    std::ranges::fill(scratch_.bytes.first(octets), u8{0});
+    std::ranges::fill(scratch_.bytes.first(bytes), u8{0});
   } else {
-    octets = static_cast<u32>(message.size());
+    bytes = static_cast<u32>(message.size());
     std::ranges::copy(message, scratch_.bytes.begin());
   }
   nvme::Command command;
-  nvme::AuthCommand{.length = octets}.put_into(
+  nvme::AuthCommand{.length = bytes}.put_into(
       command, awaits_message_ ? nvme::FabricsType::kAuthenticationReceive
                                : nvme::FabricsType::kAuthenticationSend);
-  send(queue, command, {scratch_.address, octets, scratch_.l_key, scratch_.r_key},
+  send(queue, command, {scratch_.address, bytes, scratch_.l_key, scratch_.r_key},
        {.owner = Owner::kSetUp});
 }
 
 void Initiator::on_authentication(Queue& queue, const nvme::Completion& completion) {
   if (awaits_message_)
-    authentication_->on_message(Octets(scratch_.bytes).first(nvme::kMaxAuthMessage));
+    authentication_->on_message(Bytes(scratch_.bytes).first(nvme::kMaxAuthMessage));
   if (!authentication_->is_over()) return send_authentication(queue);
   const auto done = std::move(authentication_);
   if (done->is_authenticated()) return finish_set_up(queue, completion);

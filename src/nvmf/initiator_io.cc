@@ -56,7 +56,7 @@ bool Initiator::has_room(const Queue& queue) {
 
 bool Initiator::fits_capsule(const Queue& queue, const nvme::Command& command,
                              const DataSlice& data) const {
-  return queue.qid != 0 && nvme::may_send_data(command) && data.octets <= in_capsule_octets_ &&
+  return queue.qid != 0 && nvme::may_send_data(command) && data.bytes <= in_capsule_bytes_ &&
          (controller_.sgls & kAddressInCapsule) != 0;
 }
 
@@ -67,18 +67,18 @@ void Initiator::send(Queue& queue, nvme::Command command, const DataSlice& data,
   queue.slots[cid] = slot;
   queue.tail = static_cast<u16>((queue.tail + 1) % queue.entries);
   command.cid = cid;
-  const bool in_capsule = data.octets > 0 && fits_capsule(queue, command, data);
+  const bool in_capsule = data.bytes > 0 && fits_capsule(queue, command, data);
   command.sgl = in_capsule
-                    ? nvme::SGLDescriptor::in_capsule(data.octets)
-                    : nvme::SGLDescriptor::keyed(data.octets > 0 ? data.address : 0, data.octets,
-                                                 data.octets > 0 ? data.r_key : 0);
+                    ? nvme::SGLDescriptor::in_capsule(data.bytes)
+                    : nvme::SGLDescriptor::keyed(data.bytes > 0 ? data.address : 0, data.bytes,
+                                                 data.bytes > 0 ? data.r_key : 0);
   const u64 offset = u64{cid} * nvme::Command::kSize;
   command.encode(std::span<u8, nvme::Command::kSize>(queue.commands.bytes.data() + offset,
                                                      nvme::Command::kSize));
   const std::array slices{
       application::Slice{queue.commands.address + offset, static_cast<u32>(nvme::Command::kSize),
                          queue.commands.l_key},
-      application::Slice{data.address, data.octets, data.l_key}};
+      application::Slice{data.address, data.bytes, data.l_key}};
   node_.post(queue.connection, {.operation = application::Operation::kSend,
                                 .local = std::span(slices).first(in_capsule ? 2 : 1),
                                 .report = application::Report::kFailureOnly});
@@ -107,7 +107,7 @@ void Initiator::send_io(Queue& queue, const Request& request) {
     command.cdw[1] = static_cast<u32>(request.lba >> 32);
     command.cdw[2] = ((request.blocks - 1) & 0xffff) | request.cdw12_flags;
   } else if (request.opcode == nvme::IOOpcode::kDatasetManagement) {
-    command.cdw[0] = request.data.octets / 16 - 1;
+    command.cdw[0] = request.data.bytes / 16 - 1;
     command.cdw[1] = request.cdw11;
   }
   ++outstanding_;

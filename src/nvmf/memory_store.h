@@ -16,7 +16,7 @@ class MemoryStore final : public BlockStore {
               Protection protection = Protection::kWritable)
       : region_(region), block_log2_(block_log2), protection_(protection) {}
 
-  [[nodiscard]] u64 octets() const override { return region_.octets; }
+  [[nodiscard]] u64 bytes() const override { return region_.length; }
   [[nodiscard]] u8 block_log2() const override { return block_log2_; }
   [[nodiscard]] bool has_write_cache() const override { return false; }
   [[nodiscard]] bool is_read_only() const override { return protection_ == Protection::kReadOnly; }
@@ -37,11 +37,11 @@ class MemoryStore final : public BlockStore {
   void execute(const Request& request) {
     u8* const at = region_.bytes.data() + request.offset;
     switch (request.kind) {
-      case Kind::kRead: std::memcpy(request.bytes, at, request.octets); break;
+      case Kind::kRead: std::memcpy(request.bytes, at, request.length); break;
       case Kind::kWrite:
-      case Kind::kDurableWrite: std::memcpy(at, request.bytes, request.octets); break;
+      case Kind::kDurableWrite: std::memcpy(at, request.bytes, request.length); break;
       case Kind::kWriteZeroes:
-      case Kind::kDeallocate: std::memset(at, 0, request.octets); break;
+      case Kind::kDeallocate: std::memset(at, 0, request.length); break;
       case Kind::kFlush: break;
     }
   }

@@ -43,12 +43,12 @@ class ScriptedNode final : public application::Node {
     if (found == open_.end() || found->second.empty()) return false;
     const auto [work, into] = found->second.front();
     found->second.pop_front();
-    const std::size_t octets = std::min<std::size_t>(message.size(), into.octets);
-    std::copy_n(message.begin(), octets, reinterpret_cast<u8*>(into.address));
+    const std::size_t bytes = std::min<std::size_t>(message.size(), into.bytes);
+    std::copy_n(message.begin(), bytes, reinterpret_cast<u8*>(into.address));
     tell({.kind = application::Event::Kind::kReceived,
           .connection = id,
           .id = work,
-          .octets = static_cast<u32>(octets)});
+          .bytes = static_cast<u32>(bytes)});
     return true;
   }
   void establish(application::ConnectionId id) {
@@ -70,12 +70,12 @@ class ScriptedNode final : public application::Node {
                                                            application::Access) override {
     return enter(bytes, nullptr);
   }
-  [[nodiscard]] Result<application::Region> allocate(u64 octets, application::Content,
+  [[nodiscard]] Result<application::Region> allocate(u64 length, application::Content,
                                                      application::Access) override {
-    // memset(3): with a sanitizer, a loop over octets is most of a fuzz target's time.
-    auto owned = std::make_unique_for_overwrite<u8[]>(octets);
-    std::memset(owned.get(), 0, octets);
-    const std::span<u8> bytes(owned.get(), octets);
+    // memset(3): with a sanitizer, a loop over bytes is most of a fuzz target's time.
+    auto owned = std::make_unique_for_overwrite<u8[]>(length);
+    std::memset(owned.get(), 0, length);
+    const std::span<u8> bytes(owned.get(), length);
     return enter(bytes, std::move(owned));
   }
   void deregister(const application::Region& region) override { regions_.erase(region.l_key); }
@@ -116,10 +116,10 @@ class ScriptedNode final : public application::Node {
       check(slice);
       u8* const at = reinterpret_cast<u8*>(slice.address);
       if (work.operation == application::Operation::kRead)
-        for (u32 i = 0; i < slice.octets; ++i)
+        for (u32 i = 0; i < slice.bytes; ++i)
           at[i] = fetched.empty() ? u8{0} : fetched[i % fetched.size()];
       else
-        message.bytes.insert(message.bytes.end(), at, at + slice.octets);
+        message.bytes.insert(message.bytes.end(), at, at + slice.bytes);
     }
     sent.push_back(std::move(message));
     if (work.report == application::Report::kAlways)
@@ -154,7 +154,7 @@ class ScriptedNode final : public application::Node {
   application::Region enter(std::span<u8> bytes, std::unique_ptr<u8[]> owned) {
     const u32 key = next_key_++;
     const application::Region region{.address = reinterpret_cast<u64>(bytes.data()),
-                                     .octets = bytes.size(),
+                                     .length = bytes.size(),
                                      .l_key = key,
                                      .r_key = key,
                                      .bytes = bytes};
@@ -162,10 +162,10 @@ class ScriptedNode final : public application::Node {
     return region;
   }
   void check(const application::Slice& slice) const {
-    if (slice.octets == 0) return;
+    if (slice.bytes == 0) return;
     const application::Region& region = regions_.at(slice.l_key).region;
-    CHECK(slice.address >= region.address && slice.octets <= region.octets &&
-          slice.address - region.address <= region.octets - slice.octets);
+    CHECK(slice.address >= region.address && slice.bytes <= region.length &&
+          slice.address - region.address <= region.length - slice.bytes);
   }
 
   std::map<u32, Entry> regions_;

@@ -10,10 +10,10 @@ namespace verbena::nvmf {
 class SimulatedStore final : public BlockStore {
  public:
   // `clock` rings when requests end: the target's program calls on_store() then. It outlives this.
-  SimulatedStore(application::Node& clock, u64 octets, u8 block_log2, Duration latency)
-      : clock_(clock), octets_(octets), block_log2_(block_log2), latency_(latency) {}
+  SimulatedStore(application::Node& clock, u64 bytes, u8 block_log2, Duration latency)
+      : clock_(clock), bytes_(bytes), block_log2_(block_log2), latency_(latency) {}
 
-  [[nodiscard]] u64 octets() const override { return octets_; }
+  [[nodiscard]] u64 bytes() const override { return bytes_; }
   [[nodiscard]] u8 block_log2() const override { return block_log2_; }
   [[nodiscard]] bool has_write_cache() const override { return false; }
   [[nodiscard]] bool is_read_only() const override { return false; }
@@ -37,7 +37,7 @@ class SimulatedStore final : public BlockStore {
     u64 tag = 0;
   };
   application::Node& clock_;
-  const u64 octets_;
+  const u64 bytes_;
   const u8 block_log2_;
   const Duration latency_;
   std::deque<Due> due_;

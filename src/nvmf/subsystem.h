@@ -15,7 +15,7 @@ struct Namespace {
   BlockStore* store = nullptr;
   std::array<u8, 16> uuid{};  // also the NGUID; its second half is the EUI64
 
-  [[nodiscard]] u64 blocks() const { return store->octets() >> store->block_log2(); }
+  [[nodiscard]] u64 blocks() const { return store->bytes() >> store->block_log2(); }
   [[nodiscard]] nvme::IdentifyNamespace identify() const {
     nvme::IdentifyNamespace n{.blocks = blocks(),
                               .block_log2 = store->block_log2(),

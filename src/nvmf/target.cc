@@ -21,17 +21,17 @@ constexpr u32 kDataAlignment = 4096;
 constexpr u32 kTasksPerEntry = 2;  // the receive of a command is posted again after its response
 // An I/O queue has the data of one Connect, Authentication Send or Authentication Receive at a
 // time.
-constexpr u32 kIOQueueDataOctets = nvme::kMaxAuthMessage;
+constexpr u32 kIOQueueDataBytes = nvme::kMaxAuthMessage;
 constexpr u32 kMaxControllers = 0xffef;  // CNTLIDs from FFF0h are reserved. Fabrics 1.1a, 3.3
 
-// Octets before a capsule, so that its data is aligned; none where it has no data.
+// Bytes before a capsule, so that its data is aligned; none where it has no data.
 u32 capsule_lead(const ControllerLimits& limits) {
-  return limits.in_capsule_octets == 0 ? 0 : kDataAlignment - u32{Command::kSize};
+  return limits.in_capsule_bytes == 0 ? 0 : kDataAlignment - u32{Command::kSize};
 }
 u32 capsule_stride(const ControllerLimits& limits) {
-  const u32 octets = capsule_lead(limits) + u32{Command::kSize} + limits.in_capsule_octets;
-  const u32 unit = limits.in_capsule_octets == 0 ? u32{Command::kSize} : kDataAlignment;
-  return (octets + unit - 1) / unit * unit;
+  const u32 bytes = capsule_lead(limits) + u32{Command::kSize} + limits.in_capsule_bytes;
+  const u32 unit = limits.in_capsule_bytes == 0 ? u32{Command::kSize} : kDataAlignment;
+  return (bytes + unit - 1) / unit * unit;
 }
 u64 capsule_offset(const ControllerLimits& limits, u32 task) {
   return u64{task} * capsule_stride(limits) + capsule_lead(limits);
@@ -49,8 +49,8 @@ TargetCounters& TargetCounters::operator+=(const TargetCounters& other) {
   commands += other.commands;
   errors += other.errors;
   keep_alive_expirations += other.keep_alive_expirations;
-  octets_read += other.octets_read;
-  octets_written += other.octets_written;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
   return *this;
 }
 
@@ -96,7 +96,7 @@ void Target::on_event(const Event& event) {
   Queue* const queue = find(event.connection);
   if (queue == nullptr || queue->is_closed) return;
   switch (event.kind) {
-    case Event::Kind::kReceived: return on_capsule(*queue, event.id, event.octets);
+    case Event::Kind::kReceived: return on_capsule(*queue, event.id, event.bytes);
     case Event::Kind::kDone: {
       Task& task = queue->tasks[event.id];
       if (task.state == Task::State::kFetches) return on_fetched(*queue, event.id);
@@ -145,7 +145,7 @@ void Target::admit(ConnectionId connection, const nvme::RDMARequestData& data) {
   const auto answers =
       node_.allocate(u64{tasks} * nvme::Completion::kSize, Content::kBytes, Access::kLocal);
   const auto admin_data =
-      node_.allocate(data.qid == 0 ? u64{tasks} * config_.admin_data_octets : kIOQueueDataOctets,
+      node_.allocate(data.qid == 0 ? u64{tasks} * config_.admin_data_bytes : kIOQueueDataBytes,
                      Content::kBytes, Access::kLocal);
   if (capsules) queue->capsules = *capsules;
   if (answers) queue->answers = *answers;
@@ -169,7 +169,7 @@ void Target::post_capsule_receive(const Queue& queue, u32 task) {
   node_.post_receive(
       queue.connection, task,
       {queue.capsules.address + capsule_offset(config_.limits, task),
-       static_cast<u32>(Command::kSize) + config_.limits.in_capsule_octets, queue.capsules.l_key});
+       static_cast<u32>(Command::kSize) + config_.limits.in_capsule_bytes, queue.capsules.l_key});
 }
 
 // Its memory stays until stores have ended the requests that use it.
@@ -292,12 +292,12 @@ void Target::on_namespace_changed(const Subsystem& subsystem, u32 nsid) {
 
 // --- capsules
 
-void Target::on_capsule(Queue& queue, u32 number, u32 octets) {
+void Target::on_capsule(Queue& queue, u32 number, u32 length) {
   Task& task = queue.tasks[number];
   if (!queue.may_admit) return;
   const u64 offset = capsule_offset(config_.limits, number);
   u8* const bytes = queue.capsules.bytes.data() + offset;
-  if (octets < Command::kSize) return node_.disconnect(queue.connection);
+  if (length < Command::kSize) return node_.disconnect(queue.connection);
   task = {.state = Task::State::kInStore,
           .command = Command::decode(std::span<const u8, Command::kSize>(bytes, Command::kSize)),
           .capsule_data = bytes + Command::kSize,
@@ -305,21 +305,21 @@ void Target::on_capsule(Queue& queue, u32 number, u32 octets) {
   ++queue.busy;
   ++counters_.commands;
   queue.sq_head = static_cast<u16>((queue.sq_head + 1) % queue.entries);
-  if (task.command.opcode == nvme::kFabricsOpcode) return on_fabrics(queue, number, octets);
+  if (task.command.opcode == nvme::kFabricsOpcode) return on_fabrics(queue, number, length);
   if (queue.controller == nullptr)
     return answer(queue, number, nvme::Status::kCommandSequenceError);
   queue.controller->on_traffic(task.begin);
   if (queue.lacks_authentication())
     return answer(queue, number, nvme::Status::kAuthenticationRequired);
   if (queue.qid == 0) return on_admin(queue, number);
-  on_io(queue, number, octets - static_cast<u32>(Command::kSize));
+  on_io(queue, number, length - static_cast<u32>(Command::kSize));
 }
 
 // Sets task.capsule_data to the data, or to nullptr where the host's memory has it. nullopt: valid.
-std::optional<nvme::Status> Target::find_data(Task& task, u32 capsule_octets, u32 needed) const {
+std::optional<nvme::Status> Target::find_data(Task& task, u32 capsule_bytes, u32 needed) const {
   const nvme::SGLDescriptor& sgl = task.command.sgl;
   u8* const data = std::exchange(task.capsule_data, nullptr);
-  task.octets = needed;
+  task.bytes = needed;
   switch (static_cast<nvme::SGLDescriptor::Type>(sgl.type)) {
     case nvme::SGLDescriptor::Type::kKeyedDataBlock:
       if (sgl.subtype != nvme::SGLDescriptor::kSubtypeAddress &&
@@ -333,7 +333,7 @@ std::optional<nvme::Status> Target::find_data(Task& task, u32 capsule_octets, u3
       if (sgl.subtype != nvme::SGLDescriptor::kSubtypeOffset)
         return nvme::Status::kSGLDescriptorTypeInvalid;
       if (sgl.length != needed) return nvme::Status::kDataSGLLengthInvalid;
-      if (sgl.address > capsule_octets || needed > capsule_octets - sgl.address)
+      if (sgl.address > capsule_bytes || needed > capsule_bytes - sgl.address)
         return nvme::Status::kSGLOffsetInvalid;
       task.capsule_data = data + sgl.address;
       return std::nullopt;
@@ -342,16 +342,16 @@ std::optional<nvme::Status> Target::find_data(Task& task, u32 capsule_octets, u3
   return nvme::Status::kSGLDescriptorTypeInvalid;
 }
 
-void Target::on_fabrics(Queue& queue, u32 number, u32 octets) {
+void Target::on_fabrics(Queue& queue, u32 number, u32 bytes) {
   const auto type = static_cast<FabricsType>(queue.tasks[number].command.fabrics_type());
   const Command command = queue.tasks[number].command;
   if (type == FabricsType::kConnect)
-    return on_connect(queue, number, octets - static_cast<u32>(Command::kSize));
+    return on_connect(queue, number, bytes - static_cast<u32>(Command::kSize));
   if (queue.controller == nullptr)
     return answer(queue, number, nvme::Status::kCommandSequenceError);
   queue.controller->on_traffic(node_.now());
   if (queue.authentication != nullptr && type == FabricsType::kAuthenticationSend)
-    return on_authentication_send(queue, number, octets - static_cast<u32>(Command::kSize));
+    return on_authentication_send(queue, number, bytes - static_cast<u32>(Command::kSize));
   if (queue.authentication != nullptr && type == FabricsType::kAuthenticationReceive)
     return on_authentication_receive(queue, number);
   if (queue.lacks_authentication())
@@ -369,27 +369,27 @@ void Target::on_fabrics(Queue& queue, u32 number, u32 octets) {
   answer(queue, number, nvme::Status::kInvalidOpcode);
 }
 
-void Target::on_connect(Queue& queue, u32 number, u32 capsule_octets) {
+void Target::on_connect(Queue& queue, u32 number, u32 capsule_bytes) {
   Task& task = queue.tasks[number];
   if (queue.controller != nullptr)
     return answer(queue, number, nvme::Status::kCommandSequenceError);
-  if (const auto wrong = find_data(task, capsule_octets, ConnectData::kSize))
+  if (const auto wrong = find_data(task, capsule_bytes, ConnectData::kSize))
     return answer(queue, number, *wrong);
   if (task.capsule_data != nullptr) return on_connect_data(queue, number);
   fetch_admin_data(queue, number);
 }
 
 u64 Target::admin_offset(const Queue& queue, u32 number) const {
-  return queue.qid == 0 ? u64{number} * config_.admin_data_octets : 0;
+  return queue.qid == 0 ? u64{number} * config_.admin_data_bytes : 0;
 }
 
-// Fetches the data of a Fabrics command, as many octets as find_data() has found.
+// Fetches the data of a Fabrics command, as many bytes as find_data() has found.
 void Target::fetch_admin_data(Queue& queue, u32 number) {
   Task& task = queue.tasks[number];
   const u64 offset = admin_offset(queue, number);
   task.state = Task::State::kFetches;
   task.capsule_data = queue.admin_data.bytes.data() + offset;
-  fetch(queue, number, {queue.admin_data.address + offset, task.octets, queue.admin_data.l_key});
+  fetch(queue, number, {queue.admin_data.address + offset, task.bytes, queue.admin_data.l_key});
 }
 
 void Target::on_connect_data(Queue& queue, u32 number) {
@@ -504,13 +504,13 @@ void Target::finish_admin(Queue& queue, u32 number, const AdminAnswer& admin) {
   if (sgl.type != static_cast<u8>(nvme::SGLDescriptor::Type::kKeyedDataBlock))
     return answer(queue, number, nvme::Status::kSGLDescriptorTypeInvalid);
   // A host may take less than all of it.
-  const u32 octets = std::min(sgl.length, static_cast<u32>(admin.data.size()));
-  if (octets > config_.admin_data_octets) return answer(queue, number, nvme::Status::kInvalidField);
+  const u32 bytes = std::min(sgl.length, static_cast<u32>(admin.data.size()));
+  if (bytes > config_.admin_data_bytes) return answer(queue, number, nvme::Status::kInvalidField);
   const u64 offset = admin_offset(queue, number);
-  std::copy_n(admin.data.begin(), octets,
+  std::copy_n(admin.data.begin(), bytes,
               queue.admin_data.bytes.begin() + static_cast<std::ptrdiff_t>(offset));
   const std::array slices{
-      application::Slice{queue.admin_data.address + offset, octets, queue.admin_data.l_key}};
+      application::Slice{queue.admin_data.address + offset, bytes, queue.admin_data.l_key}};
   node_.post(queue.connection, {.operation = application::Operation::kWrite,
                                 .local = slices,
                                 .remote_address = sgl.address,

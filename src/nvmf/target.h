@@ -29,7 +29,7 @@ struct TargetConfig {
   nvme::DiscoveryEntry::Provider provider = nvme::DiscoveryEntry::Provider::kUnspecified;
   ControllerLimits limits{};
   application::Content content = application::Content::kBytes;  // of data buffers
-  u32 admin_data_octets = 64 * 1024;  // of each task of an admin queue: the longest log page
+  u32 admin_data_bytes = 64 * 1024;  // of each task of an admin queue: the longest log page
   u32 small_buffers = 512, large_buffers = 64;
   Duration connect_limit = sec(10);         // a connection without a Connect command ends then
   Duration authentication_limit = sec(60);  // and one without authentication after Connect
@@ -40,7 +40,7 @@ struct TargetConfig {
 struct TargetCounters {
   u64 connections = 0, refused_connections = 0, commands = 0, errors = 0,
       keep_alive_expirations = 0;
-  u64 octets_read = 0, octets_written = 0;
+  u64 bytes_read = 0, bytes_written = 0;
 
   TargetCounters& operator+=(const TargetCounters& other);
 };
@@ -86,11 +86,11 @@ class Target final : public application::Program {
   Queue* find(application::ConnectionId connection);
 
   // --- capsules and Fabrics commands (target.cc)
-  void on_capsule(Queue& queue, u32 task, u32 octets);
-  [[nodiscard]] std::optional<nvme::Status> find_data(Task& task, u32 capsule_octets,
+  void on_capsule(Queue& queue, u32 task, u32 bytes);
+  [[nodiscard]] std::optional<nvme::Status> find_data(Task& task, u32 capsule_bytes,
                                                       u32 needed) const;
-  void on_fabrics(Queue& queue, u32 task, u32 octets);
-  void on_connect(Queue& queue, u32 task, u32 octets);
+  void on_fabrics(Queue& queue, u32 task, u32 bytes);
+  void on_connect(Queue& queue, u32 task, u32 bytes);
   void on_connect_data(Queue& queue, u32 task);
   [[nodiscard]] AdminAnswer connect_admin(Queue& queue, const nvme::ConnectCommand& command,
                                           const nvme::ConnectData& data);
@@ -105,13 +105,13 @@ class Target final : public application::Program {
 
   // --- authentication (target_authentication.cc)
   [[nodiscard]] u32 begin_authentication(Queue& queue);
-  void on_authentication_send(Queue& queue, u32 task, u32 capsule_octets);
+  void on_authentication_send(Queue& queue, u32 task, u32 capsule_bytes);
   void on_authentication_message(Queue& queue, u32 task);
   void on_authentication_receive(Queue& queue, u32 task);
 
   // --- I/O commands (target_io.cc)
-  void on_io(Queue& queue, u32 task, u32 capsule_octets);
-  [[nodiscard]] nvme::Status check_io(Queue& queue, Task& task, u32 capsule_octets) const;
+  void on_io(Queue& queue, u32 task, u32 capsule_bytes);
+  [[nodiscard]] nvme::Status check_io(Queue& queue, Task& task, u32 capsule_bytes) const;
   void begin_io(Queue& queue, u32 task);
   void begin_transfer(Queue& queue, u32 task);
   void fetch(Queue& queue, u32 task, const application::Slice& into);
@@ -159,7 +159,7 @@ class Target final : public application::Program {
   // Responses that are encoded and not yet posted. Those of several commands are posted behind the
   // data of all: the node then has lists of equal requests, which cost less than a mixed list.
   std::deque<TaskId> answers_;
-  u32 unanswered_octets_ = 0;  // data that was sent before them
+  u32 unanswered_bytes_ = 0;  // data that was sent before them
   std::vector<StoreRequest> store_requests_;
   std::vector<u32> free_store_requests_;
   TargetCounters counters_;

@@ -31,11 +31,11 @@ u32 Target::begin_authentication(Queue& queue) {
   return nvme::kAuthenticationIsRequired;
 }
 
-void Target::on_authentication_send(Queue& queue, u32 number, u32 capsule_octets) {
+void Target::on_authentication_send(Queue& queue, u32 number, u32 capsule_bytes) {
   Task& task = queue.tasks[number];
   const auto command = nvme::AuthCommand::from(task.command);
   if (const auto wrong = wrong_in(command)) return answer(queue, number, *wrong);
-  if (const auto wrong = find_data(task, capsule_octets, command.length))
+  if (const auto wrong = find_data(task, capsule_bytes, command.length))
     return answer(queue, number, *wrong);
   if (task.capsule_data != nullptr) return on_authentication_message(queue, number);
   fetch_admin_data(queue, number);
@@ -43,7 +43,7 @@ void Target::on_authentication_send(Queue& queue, u32 number, u32 capsule_octets
 
 void Target::on_authentication_message(Queue& queue, u32 number) {
   const Task& task = queue.tasks[number];
-  queue.authentication->on_message(Octets(task.capsule_data, task.octets));
+  queue.authentication->on_message(Bytes(task.capsule_data, task.bytes));
   if (queue.lacks_authentication()) {
     const Duration left =
         queue.authentication->has_failed() ? kFailureLimit : config_.authentication_limit;
@@ -56,9 +56,9 @@ void Target::on_authentication_message(Queue& queue, u32 number) {
 void Target::on_authentication_receive(Queue& queue, u32 number) {
   const auto command = nvme::AuthCommand::from(queue.tasks[number].command);
   if (const auto wrong = wrong_in(command)) return answer(queue, number, *wrong);
-  const std::size_t octets = queue.authentication->next_octets();
-  if (octets == 0) return answer(queue, number, nvme::Status::kCommandSequenceError);
-  if (octets > command.length || octets > queue.tasks[number].command.sgl.length)
+  const std::size_t bytes = queue.authentication->next_bytes();
+  if (bytes == 0) return answer(queue, number, nvme::Status::kCommandSequenceError);
+  if (bytes > command.length || bytes > queue.tasks[number].command.sgl.length)
     return answer(queue, number, nvme::Status::kInvalidField);
   finish_admin(queue, number, {.data = queue.authentication->poll_message()});
 }

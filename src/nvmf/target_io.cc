@@ -17,10 +17,10 @@ using nvme::IOOpcode;
 
 constexpr u32 kForceUnitAccess = 1 << 30;     // CDW12
 constexpr u32 kDeallocateAttribute = 1 << 2;  // CDW11 of Dataset Management
-constexpr std::size_t kRangeOctets = 16;
+constexpr std::size_t kRangeBytes = 16;
 // The host begins with its responses while the target sends the next data.
 constexpr std::size_t kMaxAnswersTogether = 8;
-constexpr u32 kMaxOctetsTogether = 64 * 1024;
+constexpr u32 kMaxBytesTogether = 64 * 1024;
 
 bool is_keyed(const Command& command) {
   return command.sgl.type == static_cast<u8>(nvme::SGLDescriptor::Type::kKeyedDataBlock);
@@ -29,7 +29,7 @@ u64 offset_of(const Task& task) { return task.command.slba() << task.space->stor
 
 }  // namespace
 
-nvme::Status Target::check_io(Queue& queue, Task& task, u32 capsule_octets) const {
+nvme::Status Target::check_io(Queue& queue, Task& task, u32 capsule_bytes) const {
   const Command& command = task.command;
   const auto opcode = static_cast<IOOpcode>(command.opcode);
   if (queue.subsystem == nullptr) return nvme::Status::kInvalidOpcode;
@@ -43,16 +43,15 @@ nvme::Status Target::check_io(Queue& queue, Task& task, u32 capsule_octets) cons
                       opcode == IOOpcode::kDatasetManagement;
   if (writes && store.is_read_only()) return nvme::Status::kNamespaceWriteProtected;
   const u64 blocks = task.space->blocks();
-  const auto needs_data = [&](u64 octets) {
-    if (octets > (u64{4096} << config_.limits.max_transfer_pages_log2))
+  const auto needs_data = [&](u64 bytes) {
+    if (bytes > (u64{4096} << config_.limits.max_transfer_pages_log2))
       return nvme::Status::kInvalidField;
-    return find_data(task, capsule_octets, static_cast<u32>(octets))
-        .value_or(nvme::Status::kSuccess);
+    return find_data(task, capsule_bytes, static_cast<u32>(bytes)).value_or(nvme::Status::kSuccess);
   };
   switch (opcode) {
     case IOOpcode::kFlush: return nvme::Status::kSuccess;
     case IOOpcode::kDatasetManagement:
-      return needs_data(((command.cdw10() & 0xff) + 1) * kRangeOctets);
+      return needs_data(((command.cdw10() & 0xff) + 1) * kRangeBytes);
     case IOOpcode::kWrite:
     case IOOpcode::kRead:
     case IOOpcode::kCompare:
@@ -65,11 +64,11 @@ nvme::Status Target::check_io(Queue& queue, Task& task, u32 capsule_octets) cons
   return nvme::Status::kInvalidOpcode;
 }
 
-void Target::on_io(Queue& queue, u32 number, u32 capsule_octets) {
+void Target::on_io(Queue& queue, u32 number, u32 capsule_bytes) {
   Task& task = queue.tasks[number];
   if (!queue.controller->is_ready())
     return answer(queue, number, nvme::Status::kCommandSequenceError);
-  const nvme::Status status = check_io(queue, task, capsule_octets);
+  const nvme::Status status = check_io(queue, task, capsule_bytes);
   if (status != nvme::Status::kSuccess) return answer(queue, number, status);
   begin_io(queue, number);
 }
@@ -79,13 +78,13 @@ void Target::begin_io(Queue& queue, u32 number) {
   Task& task = queue.tasks[number];
   const auto opcode = static_cast<IOOpcode>(task.command.opcode);
   const bool is_compare = opcode == IOOpcode::kCompare;
-  const bool has_data = task.octets > 0;
+  const bool has_data = task.bytes > 0;
   const bool is_direct = has_data && task.space->store->memory().has_value() && !is_compare &&
                          opcode != IOOpcode::kDatasetManagement;
   if (!has_data || is_direct) return begin_transfer(queue, number);
   const bool needs_transfer_buffer = task.capsule_data == nullptr;
-  if (needs_transfer_buffer && !task.buffer) task.buffer = buffers_.take(task.octets);
-  if (is_compare && !task.second) task.second = buffers_.take(task.octets);
+  if (needs_transfer_buffer && !task.buffer) task.buffer = buffers_.take(task.bytes);
+  if (is_compare && !task.second) task.second = buffers_.take(task.bytes);
   const bool lacks = (needs_transfer_buffer && !task.buffer) || (is_compare && !task.second);
   if (!lacks) return begin_transfer(queue, number);
   give_back_buffers(task);  // two commands never wait for each other's buffers
@@ -96,10 +95,10 @@ void Target::begin_io(Queue& queue, u32 number) {
 // Fetches the host's data where it is not in the capsule.
 void Target::begin_transfer(Queue& queue, u32 number) {
   Task& task = queue.tasks[number];
-  const bool fetches = task.octets > 0 && task.capsule_data == nullptr &&
+  const bool fetches = task.bytes > 0 && task.capsule_data == nullptr &&
                        static_cast<IOOpcode>(task.command.opcode) != IOOpcode::kRead;
   if (!fetches) return begin_store(queue, number);
-  Slice into{0, task.octets, 0};
+  Slice into{0, task.bytes, 0};
   if (task.buffer) {
     into.address = task.buffer->address;
     into.l_key = task.buffer->l_key;
@@ -130,7 +129,7 @@ void Target::on_fetched(Queue& queue, u32 number) {
   if (task.command.opcode == nvme::kFabricsOpcode)
     return is_connect ? on_connect_data(queue, number) : on_authentication_message(queue, number);
   if (task.buffer) return begin_store(queue, number);
-  counters_.octets_written += task.octets;  // it is in the namespace's memory
+  counters_.bytes_written += task.bytes;  // it is in the namespace's memory
   answer(queue, number, nvme::Status::kSuccess);
 }
 
@@ -138,7 +137,7 @@ std::span<const u8> Target::data_of(const Task& task) const {
   const u8* const bytes = task.capsule_data != nullptr ? task.capsule_data
                           : task.buffer                ? task.buffer->bytes
                                                        : nullptr;
-  return {bytes, bytes == nullptr ? 0 : task.octets};
+  return {bytes, bytes == nullptr ? 0 : task.bytes};
 }
 
 void Target::submit(Queue& queue, u32 number, const BlockStore::Request& request) {
@@ -169,7 +168,7 @@ void Target::begin_store(Queue& queue, u32 number) {
     if (task.store_requests == 0) answer(queue, number, nvme::Status::kSuccess);
     return;
   }
-  BlockStore::Request request{.offset = offset_of(task), .octets = task.octets};
+  BlockStore::Request request{.offset = offset_of(task), .length = task.bytes};
   const bool is_durable = (command.cdw12() & kForceUnitAccess) != 0;
   switch (static_cast<IOOpcode>(command.opcode)) {
     case IOOpcode::kFlush: return submit(queue, number, {.kind = Kind::kFlush});
@@ -188,7 +187,7 @@ void Target::begin_store(Queue& queue, u32 number) {
       return submit(queue, number, request);
     case IOOpcode::kWriteZeroes:
       request.kind = Kind::kWriteZeroes;
-      request.octets = u64{command.blocks()} << task.space->store->block_log2();
+      request.length = u64{command.blocks()} << task.space->store->block_log2();
       return submit(queue, number, request);
     case IOOpcode::kDatasetManagement: return begin_dataset_management(queue, number);
   }
@@ -202,7 +201,7 @@ void Target::begin_dataset_management(Queue& queue, u32 number) {
   const bool deallocates = (task.command.cdw11() & kDeallocateAttribute) != 0;
   const u64 blocks = task.space->blocks();
   std::vector<BlockStore::Request> requests;
-  for (std::size_t at = 0; at + kRangeOctets <= ranges.size(); at += kRangeOctets) {
+  for (std::size_t at = 0; at + kRangeBytes <= ranges.size(); at += kRangeBytes) {
     const u64 length = load_le<u32>(ranges.data() + at + 4);
     const u64 first = load_le<u64>(ranges.data() + at + 8);
     if (first > blocks || length > blocks - first)
@@ -211,7 +210,7 @@ void Target::begin_dataset_management(Queue& queue, u32 number) {
     if (length > 0)
       requests.push_back({.kind = BlockStore::Kind::kDeallocate,
                           .offset = first << log2,
-                          .octets = length << log2});
+                          .length = length << log2});
   }
   if (!deallocates || requests.empty()) return answer(queue, number, nvme::Status::kSuccess);
   for (const BlockStore::Request& request : requests) submit(queue, number, request);
@@ -250,7 +249,7 @@ void Target::finish_store(Queue& queue, u32 number) {
   if (task.status != nvme::Status::kSuccess) return answer(queue, number, task.status);
   const auto opcode = static_cast<IOOpcode>(task.command.opcode);
   if (opcode == IOOpcode::kRead) return send_data_and_answer(queue, number);
-  if (opcode == IOOpcode::kWrite) counters_.octets_written += task.octets;
+  if (opcode == IOOpcode::kWrite) counters_.bytes_written += task.bytes;
   if (opcode == IOOpcode::kCompare) {
     const std::span<const u8> wanted = data_of(task);
     const bool is_equal = wanted.empty() || task.second->bytes == nullptr ||
@@ -264,7 +263,7 @@ void Target::finish_store(Queue& queue, u32 number) {
 
 void Target::send_data_and_answer(Queue& queue, u32 number) {
   Task& task = queue.tasks[number];
-  Slice from{0, task.octets, 0};
+  Slice from{0, task.bytes, 0};
   if (task.buffer) {
     from.address = task.buffer->address;
     from.l_key = task.buffer->l_key;
@@ -279,8 +278,8 @@ void Target::send_data_and_answer(Queue& queue, u32 number) {
                                 .remote_address = task.command.sgl.address,
                                 .r_key = task.command.sgl.key,
                                 .report = Report::kFailureOnly});
-  counters_.octets_read += task.octets;
-  unanswered_octets_ += task.octets;
+  counters_.bytes_read += task.bytes;
+  unanswered_bytes_ += task.bytes;
   answer(queue, number, nvme::Status::kSuccess);
 }
 
@@ -295,8 +294,8 @@ void Target::answer(Queue& queue, u32 number, nvme::Status status, u64 result) {
     if (reads || writes)
       queue.controller->note_success({.reads = reads,
                                       .writes = writes,
-                                      .octets_read = reads ? task.octets : 0,
-                                      .octets_written = writes ? task.octets : 0});
+                                      .bytes_read = reads ? task.bytes : 0,
+                                      .bytes_written = writes ? task.bytes : 0});
   }
   queue_answer(queue, number, status, result);
 }
@@ -318,13 +317,13 @@ void Target::queue_answer(Queue& queue, u32 number, nvme::Status status, u64 res
       queue.answers.bytes.data() + u64{number} * nvme::Completion::kSize, nvme::Completion::kSize));
   task.state = Task::State::kAnswered;
   answers_.push_back({queue.connection, number});
-  if (answers_.size() >= kMaxAnswersTogether || unanswered_octets_ >= kMaxOctetsTogether)
+  if (answers_.size() >= kMaxAnswersTogether || unanswered_bytes_ >= kMaxBytesTogether)
     send_answers();
 }
 
 // send_answer() may release a buffer and so lead to further answers.
 void Target::send_answers() {
-  unanswered_octets_ = 0;
+  unanswered_bytes_ = 0;
   while (!answers_.empty()) {
     const TaskId next = answers_.front();
     answers_.pop_front();

@@ -20,7 +20,7 @@ struct Task {
   State state = State::kFree;
   nvme::Command command{};
   const Namespace* space = nullptr;
-  u32 octets = 0;                                        // of data
+  u32 bytes = 0;                                         // of data
   std::optional<BufferPool::Buffer> buffer{}, second{};  // Compare needs two
   u8* capsule_data = nullptr;
   u32 store_requests = 0;  // outstanding

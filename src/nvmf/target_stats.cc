@@ -12,8 +12,8 @@ constexpr std::string_view kStatsHeader = "verbena-nvmf 1\n";
 
 // The numbers of a line, in its order.
 auto stats_numbers(auto& stats) {
-  return std::array{&stats.counts.reads,          &stats.counts.writes, &stats.counts.octets_read,
-                    &stats.counts.octets_written, &stats.counts.errors, &stats.hosts};
+  return std::array{&stats.counts.reads,         &stats.counts.writes, &stats.counts.bytes_read,
+                    &stats.counts.bytes_written, &stats.counts.errors, &stats.hosts};
 }
 
 std::optional<SubsystemStats> parse_stats_line(std::string_view line) {
@@ -34,8 +34,8 @@ std::optional<SubsystemStats> parse_stats_line(std::string_view line) {
 CommandCounts& CommandCounts::operator+=(const CommandCounts& other) {
   reads += other.reads;
   writes += other.writes;
-  octets_read += other.octets_read;
-  octets_written += other.octets_written;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
   errors += other.errors;
   return *this;
 }

@@ -1,7 +1,7 @@
 // SubsystemStats: what `verbena stats` shows of a running target, and its text form, in which the
 // target's process answers whoever connects to the abstract Unix socket stats_socket_name():
 //   verbena-nvmf 1
-//   READS WRITES OCTETS_READ OCTETS_WRITTEN ERRORS HOSTS NQN
+//   READS WRITES BYTES_READ BYTES_WRITTEN ERRORS HOSTS NQN
 // with the last line once for each subsystem.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace verbena::nvmf {
 
 struct CommandCounts {
-  u64 reads = 0, writes = 0, octets_read = 0, octets_written = 0, errors = 0;
+  u64 reads = 0, writes = 0, bytes_read = 0, bytes_written = 0, errors = 0;
 
   CommandCounts& operator+=(const CommandCounts& other);
   friend bool operator==(const CommandCounts&, const CommandCounts&) = default;

@@ -14,13 +14,13 @@ using nvme::Command;
 using nvme::Completion;
 using nvme::Status;
 
-constexpr u64 kDiskOctets = 64 * 1024;
+constexpr u64 kDiskBytes = 64 * 1024;
 
 class TargetTest : public testing::Test {
  protected:
   TargetTest()
       : store_(
-            *node_.allocate(kDiskOctets, application::Content::kBytes, application::Access::kLocal),
+            *node_.allocate(kDiskBytes, application::Content::kBytes, application::Access::kLocal),
             9),
         subsystem_("nqn.a"),
         target_(node_, config()) {
@@ -85,18 +85,18 @@ class TargetTest : public testing::Test {
     EXPECT_EQ(connect(id, 1, 1), Status::kSuccess);
     return id;
   }
-  static Command read(u32 octets) {
-    Command command{.opcode = 2, .nsid = 1, .sgl = nvme::SGLDescriptor::keyed(0x1000, octets, 7)};
-    command.cdw[2] = octets / 512 - 1;
+  static Command read(u32 bytes) {
+    Command command{.opcode = 2, .nsid = 1, .sgl = nvme::SGLDescriptor::keyed(0x1000, bytes, 7)};
+    command.cdw[2] = bytes / 512 - 1;
     return command;
   }
 
   // Returns what the target posts for so many READs that arrive together: WRITEs and SENDs.
-  std::string order_of_reads(application::ConnectionId id, u32 reads, u32 octets) {
+  std::string order_of_reads(application::ConnectionId id, u32 reads, u32 bytes) {
     std::array<u8, Command::kSize> capsule{};
     node_.sent.clear();
     for (u32 i = 0; i < reads; ++i) {
-      Command command = read(octets);
+      Command command = read(bytes);
       command.cid = static_cast<u16>(i);
       command.encode(capsule);
       EXPECT_TRUE(node_.deliver(id, capsule));
@@ -107,9 +107,9 @@ class TargetTest : public testing::Test {
     for (const test::ScriptedNode::Sent& sent : node_.sent) {
       order += sent.operation == application::Operation::kSend ? 'S' : 'W';
       if (sent.operation != application::Operation::kSend) continue;
-      const auto bytes =
+      const auto entry =
           std::span<const u8, Completion::kSize>(sent.bytes.data(), Completion::kSize);
-      EXPECT_EQ(Completion::decode(bytes).cid, next++);
+      EXPECT_EQ(Completion::decode(entry).cid, next++);
     }
     return order;
   }
@@ -370,7 +370,7 @@ TEST_F(TargetAuthenticationTest, AuthenticationCommandsAreChecked) {
   EXPECT_EQ(status(admin, authentication_command(FabricsType::kAuthenticationSend, 72), negotiate),
             Status::kSuccess);
   EXPECT_EQ(status(admin, authentication_command(FabricsType::kAuthenticationReceive, 47)),
-            Status::kInvalidField);  // the challenge has 48 octets
+            Status::kInvalidField);  // the challenge has 48 bytes
   EXPECT_EQ(status(admin, receive), Status::kSuccess);
   EXPECT_EQ(node_.sent.front().bytes.size(), 48u);
 }
@@ -382,7 +382,7 @@ TEST_F(TargetTest, IOQueuesOnOtherThreadsFollowTheirController) {
   first.add_subsystem(subsystem_);
   test::ScriptedNode other_node;
   MemoryStore other_store(
-      *other_node.allocate(kDiskOctets, application::Content::kBytes, application::Access::kLocal),
+      *other_node.allocate(kDiskBytes, application::Content::kBytes, application::Access::kLocal),
       9);
   Subsystem other_subsystem("nqn.a");
   other_subsystem.add_namespace(other_store);
@@ -439,7 +439,7 @@ TEST_F(TargetTest, CountersOfASubsystemOutliveItsControllers) {
   far.cdw[0] = 1u << 20;
   EXPECT_EQ(status(io, far), Status::kLBAOutOfRange);
   ASSERT_EQ(target_.stats().size(), 1u);
-  const SubsystemStats expected{"nqn.a", {.reads = 1, .octets_read = 1024, .errors = 1}, 1};
+  const SubsystemStats expected{"nqn.a", {.reads = 1, .bytes_read = 1024, .errors = 1}, 1};
   EXPECT_EQ(target_.stats()[0], expected);
   node_.disconnect(admin);
   target_.on_ready();

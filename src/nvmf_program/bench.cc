@@ -20,8 +20,8 @@ class Bench {
       : session_(session),
         options_(options),
         memory_(memory),
-        blocks_(options.block_octets >> space.block_log2),
-        places_((space.blocks << space.block_log2) / options.block_octets),
+        blocks_(options.block_bytes >> space.block_log2),
+        places_((space.blocks << space.block_log2) / options.block_bytes),
         begun_(options.depth) {
     latencies_us_.reserve(1 << 20);
   }
@@ -46,7 +46,7 @@ class Bench {
               "}\n"
             : "%.0f IOPS, %.1f MiB/s; latency in us: median %.2f, 99%% %.2f, 99.9%% %.2f, "
               "most %.2f; %zu commands, %" PRIu64 " reconnects\n";
-    std::printf(format, rate, rate * options_.block_octets / (1 << 20), part(0.5), part(0.99),
+    std::printf(format, rate, rate * options_.block_bytes / (1 << 20), part(0.5), part(0.99),
                 part(0.999), part(1), latencies_us_.size(), session_.initiator().reconnects());
   }
 
@@ -70,7 +70,7 @@ class Bench {
          .nsid = options_.nsid,
          .lba = next_place() * blocks_,
          .blocks = blocks_,
-         .data = slice_of(memory_, u64{slot} * options_.block_octets, options_.block_octets),
+         .data = slice_of(memory_, u64{slot} * options_.block_bytes, options_.block_bytes),
          .tag = slot});
     ++outstanding_;
   }
@@ -99,15 +99,15 @@ class Bench {
   nvme::Status failed_ = nvme::Status::kSuccess;
 };
 
-// Why commands of so many octets are not possible; "": they are.
-std::string why_not(u32 octets, const nvme::IdentifyNamespace& space, u32 most_octets) {
+// Why commands of so many bytes are not possible; "": they are.
+std::string why_not(u32 bytes, const nvme::IdentifyNamespace& space, u32 most_bytes) {
   const u32 block = 1u << space.block_log2;
   const u64 size = space.blocks << space.block_log2;
-  if (octets % block != 0)
+  if (bytes % block != 0)
     return "is no multiple of the namespace's block size, " + std::to_string(block);
-  if (octets > size) return "is more than the namespace has: " + std::to_string(size) + " octets";
-  if (octets > most_octets)
-    return "is too long: a command has at most " + std::to_string(most_octets) + " octets";
+  if (bytes > size) return "is more than the namespace has: " + std::to_string(size) + " bytes";
+  if (bytes > most_bytes)
+    return "is too long: a command has at most " + std::to_string(most_bytes) + " bytes";
   return "";
 }
 
@@ -121,11 +121,10 @@ Expected<void> bench(const BenchOptions& options) {
   const auto space = initiator.namespaces().find(options.nsid);
   if (space == initiator.namespaces().end())
     return tl::unexpected("the subsystem has no namespace " + std::to_string(options.nsid));
-  if (std::string why =
-          why_not(options.block_octets, space->second, initiator.max_transfer_octets());
+  if (std::string why = why_not(options.block_bytes, space->second, initiator.max_transfer_bytes());
       !why.empty())
-    return tl::unexpected("--block " + std::to_string(options.block_octets) + " " + why);
-  const auto memory = (*session)->node().allocate(u64{options.block_octets} * options.depth,
+    return tl::unexpected("--block " + std::to_string(options.block_bytes) + " " + why);
+  const auto memory = (*session)->node().allocate(u64{options.block_bytes} * options.depth,
                                                   application::Content::kBytes,
                                                   application::Access::kRemoteReadWrite);
   if (!memory) return tl::unexpected(std::string("no memory for data"));

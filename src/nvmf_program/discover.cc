@@ -10,10 +10,10 @@ namespace verbena::nvmf_program {
 namespace {
 
 constexpr u8 kDiscoveryLog = 0x70;
-constexpr u32 kLogOctets = 256 * 1024;  // at a time
+constexpr u32 kLogBytes = 256 * 1024;  // at a time
 constexpr u64 kMostRecords = 100'000;
 
-// NQNs and addresses of others may have any octets.
+// NQNs and addresses of others may have any bytes.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -52,12 +52,11 @@ Expected<std::vector<nvme::DiscoveryEntry>> read_log(HostSession& session,
   std::vector<nvme::DiscoveryEntry> entries;
   while (entries.size() < header.records) {
     const u64 left = (header.records - entries.size()) * kEntry;
-    const u32 octets = static_cast<u32>(std::min<u64>(left, kLogOctets));
+    const u32 bytes = static_cast<u32>(std::min<u64>(left, kLogBytes));
     const u64 offset = kHeader + entries.size() * kEntry;
-    if (const auto read = session.get_log(kDiscoveryLog, offset, slice_of(memory, 0, octets));
-        !read)
+    if (const auto read = session.get_log(kDiscoveryLog, offset, slice_of(memory, 0, bytes)); !read)
       return tl::unexpected(read.error());
-    for (u32 at = 0; at < octets; at += kEntry)
+    for (u32 at = 0; at < bytes; at += kEntry)
       entries.push_back(nvme::DiscoveryEntry::decode(
           std::span<const u8, kEntry>(memory.bytes.data() + at, kEntry)));
   }
@@ -93,23 +92,22 @@ void print(nvmf::Initiator& initiator, bool json) {
         "\"queues\": %u, \"mdts\": %u, \"namespaces\": [",
         quoted(c.subsystem_nqn).c_str(), c.controller_id, quoted(c.serial).c_str(),
         quoted(c.model).c_str(), quoted(c.firmware).c_str(), initiator.queues() - 1,
-        initiator.max_transfer_octets());
+        initiator.max_transfer_bytes());
   else
     std::printf("subsystem %s\ncontroller %u, model %s, serial %s, firmware %s, %u I/O queues\n",
                 quoted(c.subsystem_nqn).c_str(), c.controller_id, quoted(c.model).c_str(),
                 quoted(c.serial).c_str(), quoted(c.firmware).c_str(), initiator.queues() - 1);
   const char* separator = "";
   for (const auto& [id, space] : initiator.namespaces()) {
-    const u64 octets = space.blocks << space.block_log2;
+    const u64 bytes = space.blocks << space.block_log2;
     if (json)
-      std::printf("%s{\"nsid\": %u, \"blocks\": %" PRIu64 ", \"block\": %u, \"octets\": %" PRIu64
+      std::printf("%s{\"nsid\": %u, \"blocks\": %" PRIu64 ", \"block\": %u, \"bytes\": %" PRIu64
                   ", \"readonly\": %s}",
-                  std::exchange(separator, ", "), id, space.blocks, 1u << space.block_log2, octets,
+                  std::exchange(separator, ", "), id, space.blocks, 1u << space.block_log2, bytes,
                   space.is_read_only ? "true" : "false");
     else
-      std::printf("namespace %u: %" PRIu64 " blocks of %u, %" PRIu64 " octets%s\n", id,
-                  space.blocks, 1u << space.block_log2, octets,
-                  space.is_read_only ? ", read only" : "");
+      std::printf("namespace %u: %" PRIu64 " blocks of %u, %" PRIu64 " bytes%s\n", id, space.blocks,
+                  1u << space.block_log2, bytes, space.is_read_only ? ", read only" : "");
   }
   if (json) std::printf("]}\n");
   std::fflush(stdout);
@@ -124,7 +122,7 @@ Expected<void> discover(const DiscoverOptions& options) {
   if (!options.is_persistent) host.loss_timeout_s = 0;
   auto session = HostSession::open(host, &stop);
   if (!session) return tl::unexpected(session.error());
-  const auto memory = (*session)->node().allocate(kLogOctets, application::Content::kBytes,
+  const auto memory = (*session)->node().allocate(kLogBytes, application::Content::kBytes,
                                                   application::Access::kRemoteReadWrite);
   if (!memory) return tl::unexpected(std::string("no memory for the log page"));
   while (true) {

@@ -16,7 +16,7 @@
 namespace verbena::nvmf_program {
 namespace {
 
-constexpr u64 kZeroOctets = 1 << 16;
+constexpr u64 kZeroBytes = 1 << 16;
 constexpr std::size_t kDirectAlignment = 4096;
 
 // Requests end in submit().
@@ -44,9 +44,9 @@ tl::unexpected<std::string> file_error(const std::string& file) {
 bool reads_blocks(int fd, std::size_t block) {
   void* const buffer = std::aligned_alloc(kDirectAlignment, kDirectAlignment);
   if (buffer == nullptr) return false;
-  const ssize_t octets = pread(fd, buffer, block, 0);
+  const ssize_t bytes = pread(fd, buffer, block, 0);
   std::free(buffer);
-  return octets >= 0;
+  return bytes >= 0;
 }
 
 int open_direct(const std::string& file, int access, std::size_t block) {
@@ -61,8 +61,8 @@ std::optional<u64> size_of(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0) return std::nullopt;
   if (S_ISREG(status.st_mode)) return static_cast<u64>(status.st_size);
-  u64 octets = 0;
-  if (S_ISBLK(status.st_mode) && ioctl(fd, BLKGETSIZE64, &octets) == 0) return octets;
+  u64 bytes = 0;
+  if (S_ISBLK(status.st_mode) && ioctl(fd, BLKGETSIZE64, &bytes) == 0) return bytes;
   errno = S_ISBLK(status.st_mode) ? errno : EINVAL;
   return std::nullopt;
 }
@@ -80,18 +80,18 @@ Expected<std::unique_ptr<FileStore>> FileStore::open(const NamespaceOptions& opt
   if (fd < 0 && options.direct == Direct::kOn) return file_error(options.file + ", O_DIRECT");
   if (fd < 0) fd = ::open(options.file.c_str(), access | O_CLOEXEC);
   if (fd < 0) return file_error(options.file);
-  const std::optional<u64> octets = size_of(fd);
-  if (!octets || *octets < block) {
-    const int error = octets ? 0 : errno;
+  const std::optional<u64> bytes = size_of(fd);
+  if (!bytes || *bytes < block) {
+    const int error = bytes ? 0 : errno;
     close(fd);
     return tl::unexpected(options.file + ": " +
-                          (octets            ? "is smaller than a block"
+                          (bytes             ? "is smaller than a block"
                            : error == EINVAL ? "is neither a regular file nor a block device"
                                              : std::strerror(error)));
   }
   std::unique_ptr<FileStore> store = make_uring_store(fd);
   if (store == nullptr) store = std::make_unique<BlockingStore>(fd);
-  store->octets_ = *octets & ~u64{block - 1};
+  store->bytes_ = *bytes & ~u64{block - 1};
   store->block_log2_ = options.block_log2;
   store->is_read_only_ = options.is_read_only;
   store->is_direct_ = is_direct;
@@ -105,32 +105,32 @@ FileStore::Outcome FileStore::outcome_of(int error) {
 
 // A read at the end of a file that has become shorter is an error.
 FileStore::Outcome FileStore::transfer(const Request& request) const {
-  for (u64 done = 0; done < request.octets;) {
-    const iovec vector{request.bytes + done, request.octets - done};
+  for (u64 done = 0; done < request.length;) {
+    const iovec vector{request.bytes + done, request.length - done};
     const auto at = static_cast<off_t>(request.offset + done);
-    const ssize_t octets =
+    const ssize_t bytes =
         request.kind == Kind::kRead
             ? preadv2(fd_, &vector, 1, at, 0)
             : pwritev2(fd_, &vector, 1, at, request.kind == Kind::kDurableWrite ? RWF_DSYNC : 0);
-    if (octets < 0 && errno == EINTR) continue;
-    if (octets < 0) return outcome_of(errno);
-    if (octets == 0) return Outcome::kFailed;
-    done += static_cast<u64>(octets);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return outcome_of(errno);
+    if (bytes == 0) return Outcome::kFailed;
+    done += static_cast<u64>(bytes);
   }
   return Outcome::kDone;
 }
 
-FileStore::Outcome FileStore::write_zeros(u64 offset, u64 octets) const {
-  void* const zeros = std::aligned_alloc(kDirectAlignment, kZeroOctets);
+FileStore::Outcome FileStore::write_zeros(u64 offset, u64 bytes) const {
+  void* const zeros = std::aligned_alloc(kDirectAlignment, kZeroBytes);
   if (zeros == nullptr) return Outcome::kFailed;
-  std::memset(zeros, 0, kZeroOctets);
+  std::memset(zeros, 0, kZeroBytes);
   Outcome outcome = Outcome::kDone;
-  while (octets > 0 && outcome == Outcome::kDone) {
-    const u64 part = std::min(octets, kZeroOctets);
+  while (bytes > 0 && outcome == Outcome::kDone) {
+    const u64 part = std::min(bytes, kZeroBytes);
     outcome = transfer(
-        {.kind = Kind::kWrite, .offset = offset, .octets = part, .bytes = static_cast<u8*>(zeros)});
+        {.kind = Kind::kWrite, .offset = offset, .length = part, .bytes = static_cast<u8*>(zeros)});
     offset += part;
-    octets -= part;
+    bytes -= part;
   }
   std::free(zeros);
   return outcome;
@@ -139,10 +139,10 @@ FileStore::Outcome FileStore::write_zeros(u64 offset, u64 octets) const {
 FileStore::Outcome FileStore::zero(const Request& request) const {
   const int mode = request.kind == Kind::kDeallocate ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
   if (fallocate(fd_, mode | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(request.offset),
-                static_cast<off_t>(request.octets)) == 0)
+                static_cast<off_t>(request.length)) == 0)
     return Outcome::kDone;
   const bool is_missing = errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL;
-  return is_missing ? write_zeros(request.offset, request.octets) : outcome_of(errno);
+  return is_missing ? write_zeros(request.offset, request.length) : outcome_of(errno);
 }
 
 FileStore::Outcome FileStore::execute(const Request& request) const {

@@ -19,7 +19,7 @@ class FileStore : public nvmf::BlockStore {
   FileStore(const FileStore&) = delete;
   FileStore& operator=(const FileStore&) = delete;
 
-  [[nodiscard]] u64 octets() const override { return octets_; }
+  [[nodiscard]] u64 bytes() const override { return bytes_; }
   [[nodiscard]] u8 block_log2() const override { return block_log2_; }
   [[nodiscard]] bool has_write_cache() const override { return true; }
   [[nodiscard]] bool is_read_only() const override { return is_read_only_; }
@@ -41,9 +41,9 @@ class FileStore : public nvmf::BlockStore {
  private:
   [[nodiscard]] Outcome transfer(const Request& request) const;
   [[nodiscard]] Outcome zero(const Request& request) const;
-  [[nodiscard]] Outcome write_zeros(u64 offset, u64 octets) const;
+  [[nodiscard]] Outcome write_zeros(u64 offset, u64 bytes) const;
 
-  u64 octets_ = 0;
+  u64 bytes_ = 0;
   u8 block_log2_ = 9;
   bool is_read_only_ = false, is_direct_ = false;
 };

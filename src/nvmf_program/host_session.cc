@@ -11,8 +11,8 @@ constexpr Duration kStep = ms(500), kCloseLimit = sec(2);
 
 }  // namespace
 
-nvmf::DataSlice slice_of(const application::Region& region, u64 offset, u32 octets) {
-  return {region.address + offset, octets, region.l_key, region.r_key};
+nvmf::DataSlice slice_of(const application::Region& region, u64 offset, u32 bytes) {
+  return {region.address + offset, bytes, region.l_key, region.r_key};
 }
 
 Expected<std::unique_ptr<HostSession>> HostSession::open(const HostOptions& options,
@@ -69,7 +69,7 @@ bool HostSession::run_until(const std::function<bool()>& is_over) {
 
 Expected<void> HostSession::get_log(u8 page, u64 offset, const nvmf::DataSlice& data) {
   nvme::Command command{.opcode = static_cast<u8>(nvme::AdminOpcode::kGetLogPage)};
-  const u32 dwords = data.octets / 4 - 1;
+  const u32 dwords = data.bytes / 4 - 1;
   command.cdw[0] = page | (dwords & 0xffff) << 16;
   command.cdw[1] = dwords >> 16;
   command.cdw[2] = static_cast<u32>(offset);

@@ -41,6 +41,6 @@ class HostSession {
   bool polls_ = false, is_stopped_ = false;
 };
 
-[[nodiscard]] nvmf::DataSlice slice_of(const application::Region& region, u64 offset, u32 octets);
+[[nodiscard]] nvmf::DataSlice slice_of(const application::Region& region, u64 offset, u32 bytes);
 
 }  // namespace verbena::nvmf_program

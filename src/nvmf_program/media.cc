@@ -10,12 +10,12 @@
 namespace verbena::nvmf_program {
 namespace {
 
-using FindMemory = std::function<Expected<application::Region>(u64 octets)>;
+using FindMemory = std::function<Expected<application::Region>(u64 bytes)>;
 
 Expected<std::unique_ptr<nvmf::BlockStore>> open_store(const NamespaceOptions& options,
                                                        Media& media, const FindMemory& memory) {
   if (options.file.empty()) {
-    const auto region = memory(options.memory_octets & ~((u64{1} << options.block_log2) - 1));
+    const auto region = memory(options.memory_bytes & ~((u64{1} << options.block_log2) - 1));
     if (!region) return tl::unexpected(region.error());
     media.memories.push_back(*region);
     return std::make_unique<nvmf::MemoryStore>(*region, options.block_log2,
@@ -53,8 +53,8 @@ void tell_files(const TargetOptions& options, const Media& media) {
     for (const NamespaceOptions& space : subsystem.namespaces) {
       const auto* const file = dynamic_cast<const FileStore*>((store++)->get());
       if (file == nullptr) continue;
-      std::fprintf(stderr, "verbena nvmf: %s: %" PRIu64 " octets, %.*s%s\n", space.file.c_str(),
-                   file->octets(), static_cast<int>(file->method().size()), file->method().data(),
+      std::fprintf(stderr, "verbena nvmf: %s: %" PRIu64 " bytes, %.*s%s\n", space.file.c_str(),
+                   file->bytes(), static_cast<int>(file->method().size()), file->method().data(),
                    file->is_direct() ? ", O_DIRECT" : "");
     }
 }
@@ -62,9 +62,9 @@ void tell_files(const TargetOptions& options, const Media& media) {
 }  // namespace
 
 Expected<Media> Media::open(const TargetOptions& options, verbs::LiveNode& node) {
-  auto media = open_all(options, [&](u64 octets) -> Expected<application::Region> {
+  auto media = open_all(options, [&](u64 bytes) -> Expected<application::Region> {
     const auto region =
-        node.allocate(octets, application::Content::kBytes, application::Access::kLocal);
+        node.allocate(bytes, application::Content::kBytes, application::Access::kLocal);
     if (!region) return tl::unexpected(std::string("memory: there is not so much of it"));
     return *region;
   });

@@ -52,21 +52,21 @@ Key generate(const char* group) {
 
 class OpenSSLExchange final : public nvmf::DHExchange {
  public:
-  OpenSSLExchange(Key key, std::size_t octets) : key_(std::move(key)), octets_(octets) {}
+  OpenSSLExchange(Key key, std::size_t bytes) : key_(std::move(key)), bytes_(bytes) {}
 
   [[nodiscard]] std::vector<u8> public_value() const override {
     u8* encoded = nullptr;  // OpenSSL pads it to the length of the prime
     const std::size_t length = EVP_PKEY_get1_encoded_public_key(key_.get(), &encoded);
-    CHECK(length == octets_);
+    CHECK(length == bytes_);
     std::vector<u8> value(encoded, encoded + length);
     OPENSSL_free(encoded);
     return value;
   }
 
-  [[nodiscard]] std::vector<u8> shared_secret(nvmf::Octets peer) const override {
+  [[nodiscard]] std::vector<u8> shared_secret(nvmf::Bytes peer) const override {
     const Key other(EVP_PKEY_new(), EVP_PKEY_free);
     const bool is_encoded =
-        peer.size() == octets_ && EVP_PKEY_copy_parameters(other.get(), key_.get()) > 0 &&
+        peer.size() == bytes_ && EVP_PKEY_copy_parameters(other.get(), key_.get()) > 0 &&
         EVP_PKEY_set1_encoded_public_key(other.get(), peer.data(), peer.size()) > 0;
     if (!is_encoded) return {};
     const KeyContext context(EVP_PKEY_CTX_new_from_pkey(nullptr, key_.get(), nullptr),
@@ -78,16 +78,16 @@ class OpenSSLExchange final : public nvmf::DHExchange {
     const bool is_valid = context != nullptr &&
                           EVP_PKEY_derive_init_ex(context.get(), parameters.data()) > 0 &&
                           EVP_PKEY_derive_set_peer_ex(context.get(), other.get(), 1) > 0;
-    std::vector<u8> secret(octets_);
+    std::vector<u8> secret(bytes_);
     std::size_t length = secret.size();
     if (!is_valid || EVP_PKEY_derive(context.get(), secret.data(), &length) <= 0) return {};
-    CHECK(length == octets_);
+    CHECK(length == bytes_);
     return secret;
   }
 
  private:
   const Key key_;
-  const std::size_t octets_;
+  const std::size_t bytes_;
 };
 
 }  // namespace
@@ -96,15 +96,14 @@ void OpenSSLCryptography::fill_random(std::span<u8> out) {
   CHECK(RAND_bytes(out.data(), static_cast<int>(out.size())) == 1);
 }
 
-std::vector<u8> OpenSSLCryptography::hash(AuthHash hash, nvmf::Octets data) const {
-  std::vector<u8> out(nvme::hash_octets(hash));
+std::vector<u8> OpenSSLCryptography::hash(AuthHash hash, nvmf::Bytes data) const {
+  std::vector<u8> out(nvme::hash_bytes(hash));
   CHECK(EVP_Digest(data.data(), data.size(), out.data(), nullptr, digest_of(hash), nullptr) == 1);
   return out;
 }
 
-std::vector<u8> OpenSSLCryptography::hmac(AuthHash hash, nvmf::Octets key,
-                                          nvmf::Octets data) const {
-  std::vector<u8> out(nvme::hash_octets(hash));
+std::vector<u8> OpenSSLCryptography::hmac(AuthHash hash, nvmf::Bytes key, nvmf::Bytes data) const {
+  std::vector<u8> out(nvme::hash_bytes(hash));
   CHECK(HMAC(digest_of(hash), key.data(), static_cast<int>(key.size()), data.data(), data.size(),
              out.data(), nullptr) != nullptr);
   return out;
@@ -115,7 +114,7 @@ std::unique_ptr<nvmf::DHExchange> OpenSSLCryptography::begin_exchange(DHGroup gr
   if (name == nullptr) return nullptr;
   Key key = generate(name);
   if (key == nullptr) return nullptr;
-  return std::make_unique<OpenSSLExchange>(std::move(key), nvme::dh_octets(group));
+  return std::make_unique<OpenSSLExchange>(std::move(key), nvme::dh_bytes(group));
 }
 
 }  // namespace verbena::nvmf_program

@@ -8,9 +8,9 @@ namespace verbena::nvmf_program {
 class OpenSSLCryptography final : public nvmf::Cryptography {
  public:
   void fill_random(std::span<u8> out) override;
-  [[nodiscard]] std::vector<u8> hash(nvme::AuthHash hash, nvmf::Octets data) const override;
-  [[nodiscard]] std::vector<u8> hmac(nvme::AuthHash hash, nvmf::Octets key,
-                                     nvmf::Octets data) const override;
+  [[nodiscard]] std::vector<u8> hash(nvme::AuthHash hash, nvmf::Bytes data) const override;
+  [[nodiscard]] std::vector<u8> hmac(nvme::AuthHash hash, nvmf::Bytes key,
+                                     nvmf::Bytes data) const override;
   [[nodiscard]] std::unique_ptr<nvmf::DHExchange> begin_exchange(nvme::DHGroup group) override;
 };
 

@@ -13,26 +13,26 @@ using nvme::AuthHash;
 using nvme::DHGroup;
 using nvmf::CHAPRole;
 
-std::string hex_of(nvmf::Octets octets) {
+std::string hex_of(nvmf::Bytes bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const u8 octet : octets) {
-    text += kDigits[octet >> 4];
-    text += kDigits[octet & 15];
+  for (const u8 byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
 }
 
-std::vector<u8> ascending(std::size_t octets, u8 first) {
-  std::vector<u8> out(octets);
-  for (std::size_t i = 0; i < octets; ++i) out[i] = static_cast<u8>(first + i);
+std::vector<u8> ascending(std::size_t bytes, u8 first) {
+  std::vector<u8> out(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<u8>(first + i);
   return out;
 }
 
 struct Responses {
   AuthHash hash;
   std::string_view host;        // NULL group, key without a transform
-  std::string_view controller;  // a shared secret of 256 octets, key with a transform
+  std::string_view controller;  // a shared secret of 256 bytes, key with a transform
 };
 constexpr std::array<Responses, 3> kExpected{
     {{AuthHash::kSHA256, "ca83ced1849e9b6082b9186aee8ae18bc64396dc8b6dc2c23ccdb9721d2547a8",
@@ -53,7 +53,7 @@ TEST(OpenSSLCryptography, ResponsesAreThoseOfTheStandard) {
   const nvmf::CHAPParties parties{.host_nqn = "nqn.2026-01.test:host",
                                   .subsystem_nqn = "nqn.2026-01.test:disk"};
   for (const Responses& expected : kExpected) {
-    const auto challenge = ascending(nvme::hash_octets(expected.hash), 0x80);
+    const auto challenge = ascending(nvme::hash_bytes(expected.hash), 0x80);
     EXPECT_EQ(hex_of(nvmf::chap_response(cryptography, CHAPRole::kHost, parties,
                                          {.hash = expected.hash, .t_id = 0x1122},
                                          {.key = ascending(32, 0)}, 0x01020304, challenge)),
@@ -74,9 +74,9 @@ TEST(OpenSSLCryptography, TwoSidesOfEachGroupShareASecret) {
     if (group == DHGroup::kNull) continue;
     const auto a = cryptography.begin_exchange(group), b = cryptography.begin_exchange(group);
     ASSERT_NE(a, nullptr);
-    ASSERT_EQ(a->public_value().size(), nvme::dh_octets(group));
+    ASSERT_EQ(a->public_value().size(), nvme::dh_bytes(group));
     const auto secret = a->shared_secret(b->public_value());
-    EXPECT_EQ(secret.size(), nvme::dh_octets(group));
+    EXPECT_EQ(secret.size(), nvme::dh_bytes(group));
     EXPECT_EQ(secret, b->shared_secret(a->public_value()));
   }
 }
@@ -91,7 +91,7 @@ TEST(OpenSSLCryptography, PublicValuesOutsideTheGroupAreRefused) {
   std::ranges::fill(value, u8{0xff});  // greater than the prime
   EXPECT_TRUE(exchange->shared_secret(value).empty());
   const auto good = cryptography.begin_exchange(DHGroup::kFFDHE2048)->public_value();
-  EXPECT_TRUE(exchange->shared_secret(nvmf::Octets(good).first(255)).empty());
+  EXPECT_TRUE(exchange->shared_secret(nvmf::Bytes(good).first(255)).empty());
   EXPECT_FALSE(exchange->shared_secret(good).empty());
 }
 

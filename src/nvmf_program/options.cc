@@ -43,9 +43,9 @@ Setter number(T& to, T least, T most) {
   };
 }
 
-Setter octets(auto& to, u64 least, u64 most) {
+Setter bytes(auto& to, u64 least, u64 most) {
   return [&to, least, most](std::string_view text) -> std::string {
-    const auto value = read_octets(text);
+    const auto value = read_bytes(text);
     if (!value || *value < least || *value > most)
       return "is not a size from " + std::to_string(least) + " to " + std::to_string(most);
     to = static_cast<std::remove_reference_t<decltype(to)>>(*value);
@@ -55,7 +55,7 @@ Setter octets(auto& to, u64 least, u64 most) {
 
 Setter nqn(std::string& to) {
   return [&to](std::string_view text) -> std::string {
-    if (!nvme::is_nqn(text)) return "is no NQN: it has 1 to 223 octets, and no spaces";
+    if (!nvme::is_nqn(text)) return "is no NQN: it has 1 to 223 bytes, and no spaces";
     to = text;
     return "";
   };
@@ -221,7 +221,7 @@ Expected<Options> read_target(std::span<const std::string> arguments) {
     return "";
   };
   table.values["--queue-depth"] = number<u16>(options.queue_entries, kMinEntries, kMaxEntries);
-  table.values["--in-capsule"] = octets(options.in_capsule_octets, 0, 65536);
+  table.values["--in-capsule"] = bytes(options.in_capsule_bytes, 0, 65536);
   table.values["--threads"] = number<u16>(options.threads, 1, kMaxThreads);
   table.values["--drain"] = number<double>(options.drain_s, 0, 3600);
   table.flags["--poll"] = &options.polls;
@@ -230,7 +230,7 @@ Expected<Options> read_target(std::span<const std::string> arguments) {
   if (error.empty() && !rest.empty()) error = "unexpected argument '" + rest[0] + "'";
   if (error.empty() && options.subsystems.empty()) error = "--nqn is missing";
   if (error.empty() && !listens) error = "--listen is missing";
-  if (error.empty() && options.in_capsule_octets % 16 != 0)
+  if (error.empty() && options.in_capsule_bytes % 16 != 0)
     error = "--in-capsule is no multiple of 16";
   for (const SubsystemOptions& subsystem : options.subsystems) {
     if (error.empty() && subsystem.namespaces.empty())
@@ -277,10 +277,10 @@ Expected<Options> read_transfer(std::span<const std::string> arguments, bool is_
   u64 length = 0;
   bool has_length = false;
   table.values["--nsid"] = number<u32>(options.nsid, 1, 0xfffffffe);
-  table.values["--offset"] = octets(options.offset, 0, ~u64{0} >> 1);
+  table.values["--offset"] = bytes(options.offset, 0, ~u64{0} >> 1);
   table.values["--length"] = [&](std::string_view text) {
     has_length = true;
-    return octets(length, 1, ~u64{0} >> 1)(text);
+    return bytes(length, 1, ~u64{0} >> 1)(text);
   };
   table.values[is_write ? "--input" : "--output"] = words(options.file);
   std::vector<std::string> rest;
@@ -308,7 +308,7 @@ Expected<Options> read_bench(std::span<const std::string> arguments) {
     options.pattern = found->second;
     return "";
   };
-  table.values["--block"] = octets(options.block_octets, 512, kMaxBlock);
+  table.values["--block"] = bytes(options.block_bytes, 512, kMaxBlock);
   table.values["--depth"] = number<u32>(options.depth, 1, kMaxDepth);
   table.values["--seconds"] = number<double>(options.seconds, 0.1, 3600);
   table.flags["--json"] = &options.json;
@@ -321,7 +321,7 @@ Expected<Options> read_bench(std::span<const std::string> arguments) {
 
 }  // namespace
 
-std::optional<u64> read_octets(std::string_view text) {
+std::optional<u64> read_bytes(std::string_view text) {
   constexpr std::string_view kUnits = "KMGT";
   u32 shift = 0;
   if (!text.empty()) {
@@ -342,9 +342,9 @@ Expected<NamespaceOptions> read_namespace(std::string_view text) {
   const std::string_view where = text.substr(0, comma);
   constexpr std::string_view kMemory = "memory:";
   if (where.starts_with(kMemory)) {
-    const auto size = read_octets(where.substr(kMemory.size()));
+    const auto size = read_bytes(where.substr(kMemory.size()));
     if (!size || *size == 0) return wrong("has no size: memory:SIZE");
-    options.memory_octets = *size;
+    options.memory_bytes = *size;
   } else {
     options.file = where;
     if (options.file.empty()) return wrong("names no file");
@@ -369,7 +369,7 @@ Expected<NamespaceOptions> read_namespace(std::string_view text) {
       return wrong("has '" + std::string(word) +
                    "', which is not block=512, block=4096, direct=on|off|auto or readonly");
   }
-  if (options.memory_octets > 0 && options.memory_octets >> options.block_log2 == 0)
+  if (options.memory_bytes > 0 && options.memory_bytes >> options.block_log2 == 0)
     return wrong("is smaller than a block");
   return options;
 }

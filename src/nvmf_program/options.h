@@ -22,7 +22,7 @@ enum class Direct : u8 { kAuto, kOn, kOff };  // O_DIRECT
 
 struct NamespaceOptions {
   std::string file;  // "": memory
-  u64 memory_octets = 0;
+  u64 memory_bytes = 0;
   u8 block_log2 = 9;
   Direct direct = Direct::kAuto;
   bool is_read_only = false;
@@ -39,7 +39,7 @@ struct TargetOptions {
   std::vector<SubsystemOptions> subsystems;
   application::Address listen;
   u16 queue_entries = 128;
-  u32 in_capsule_octets = 8192;
+  u32 in_capsule_bytes = 8192;
   u16 threads = 1;
   bool polls = false;
   double drain_s = 10;
@@ -79,7 +79,7 @@ struct BenchOptions {
   HostOptions host;
   u32 nsid = 1;
   Pattern pattern = Pattern::kRandomRead;
-  u32 block_octets = 4096, depth = 32;
+  u32 block_bytes = 4096, depth = 32;
   double seconds = 5;
   bool json = false;
 };
@@ -90,8 +90,8 @@ using Options =
 
 // "FILE" or "memory:SIZE", then ",block=512|4096", ",direct=on|off|auto", ",readonly".
 [[nodiscard]] Expected<NamespaceOptions> read_namespace(std::string_view text);
-// "4K", "64M", "1G", "2T", "100", octets.
-[[nodiscard]] std::optional<u64> read_octets(std::string_view text);
+// "4K", "64M", "1G", "2T", "100", bytes.
+[[nodiscard]] std::optional<u64> read_bytes(std::string_view text);
 
 // The first line of the file, as `nvme gen-dhchap-key` prints it.
 [[nodiscard]] Expected<nvmf::AuthSecret> read_secret(const std::string& file);

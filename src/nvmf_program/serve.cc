@@ -128,7 +128,7 @@ Expected<void> serve(const TargetOptions& options) {
   config.listen = options.listen;
   config.address_text = options.listen.ip.to_string();
   config.limits.max_queue_entries = options.queue_entries;
-  config.limits.in_capsule_octets = options.in_capsule_octets;
+  config.limits.in_capsule_bytes = options.in_capsule_bytes;
   config.cryptography = &cryptography;
   config.authentication = options.authentication;
   Server server(options, config, **node, *media);
@@ -139,10 +139,9 @@ Expected<void> serve(const TargetOptions& options) {
   server.drain(stop);
   const nvmf::TargetCounters c = server.stop();
   std::printf("connections %" PRIu64 ", refused %" PRIu64 ", commands %" PRIu64 ", errors %" PRIu64
-              ", keep-alive expirations %" PRIu64 ", octets read %" PRIu64 ", written %" PRIu64
-              "\n",
+              ", keep-alive expirations %" PRIu64 ", bytes read %" PRIu64 ", written %" PRIu64 "\n",
               c.connections, c.refused_connections, c.commands, c.errors, c.keep_alive_expirations,
-              c.octets_read, c.octets_written);
+              c.bytes_read, c.bytes_written);
   return {};
 }
 

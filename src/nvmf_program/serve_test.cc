@@ -20,9 +20,9 @@ namespace {
 constexpr const char* kAddress = "127.0.46.1";
 constexpr u16 kPort = 4423;
 constexpr const char* kNQN = "nqn.2026-01.test:threads";
-constexpr u64 kOctets = 4 << 20;
+constexpr u64 kBytes = 4 << 20;
 constexpr u32 kHosts = 3, kVisits = 4, kDepth = 32, kRounds = 8;
-constexpr u32 kBlockOctets = 512, kBlocks = 40;  // 20 KiB do not fit into a capsule
+constexpr u32 kBlockBytes = 512, kBlocks = 40;  // 20 KiB do not fit into a capsule
 
 // Sends the signal to the thread of serve(), which reads it from its descriptor.
 class RunningTarget {
@@ -46,7 +46,7 @@ class TemporaryFile {
  public:
   TemporaryFile() {
     const int fd = mkstemp(name_.data());
-    EXPECT_EQ(ftruncate(fd, kOctets), 0);
+    EXPECT_EQ(ftruncate(fd, kBytes), 0);
     close(fd);
   }
   ~TemporaryFile() { unlink(name_.c_str()); }
@@ -85,17 +85,17 @@ class Visit {
            .nsid = nsid_,
            .lba = first_ + slot * kBlocks,
            .blocks = blocks,
-           .data = slice_of(memory_, at + u64{slot} * kSlotOctets, blocks * kBlockOctets),
+           .data = slice_of(memory_, at + u64{slot} * kSlotBytes, blocks * kBlockBytes),
            .tag = slot});
     }
   }
 
  private:
-  static constexpr u32 kSlotOctets = kBlocks * kBlockOctets, kHalf = kDepth * kSlotOctets;
+  static constexpr u32 kSlotBytes = kBlocks * kBlockBytes, kHalf = kDepth * kSlotBytes;
 
   static u32 blocks_of(u32 slot) { return slot % 2 == 0 ? kBlocks : 1; }  // 1: in the capsule
   [[nodiscard]] std::span<const u8> bytes_of(u32 slot, u64 at) const {
-    return memory_.bytes.subspan(at + u64{slot} * kSlotOctets, blocks_of(slot) * kBlockOctets);
+    return memory_.bytes.subspan(at + u64{slot} * kSlotBytes, blocks_of(slot) * kBlockBytes);
   }
 
   void execute(nvme::IOOpcode opcode, u64 at) {

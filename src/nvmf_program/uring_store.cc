@@ -47,7 +47,7 @@ class UringStore final : public FileStore {
  private:
   struct Slot {
     Request request;
-    u64 done = 0;  // octets that are transferred
+    u64 done = 0;  // bytes that are transferred
   };
 
   u32 take_slot() {
@@ -65,13 +65,13 @@ class UringStore final : public FileStore {
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
     if (entry == nullptr) return false;
     const auto& [request, done] = slots_[number];
-    const auto octets = static_cast<unsigned>(request.octets - done);
+    const auto part = static_cast<unsigned>(request.length - done);
     const u64 at = request.offset + done;
     switch (request.kind) {
-      case Kind::kRead: io_uring_prep_read(entry, fd_, request.bytes + done, octets, at); break;
+      case Kind::kRead: io_uring_prep_read(entry, fd_, request.bytes + done, part, at); break;
       case Kind::kWrite:
       case Kind::kDurableWrite:
-        io_uring_prep_write(entry, fd_, request.bytes + done, octets, at);
+        io_uring_prep_write(entry, fd_, request.bytes + done, part, at);
         if (request.kind == Kind::kDurableWrite) entry->rw_flags = RWF_DSYNC;
         break;
       case Kind::kFlush: io_uring_prep_fsync(entry, fd_, IORING_FSYNC_DATASYNC); break;
@@ -81,7 +81,7 @@ class UringStore final : public FileStore {
             entry, fd_,
             FALLOC_FL_KEEP_SIZE |
                 (request.kind == Kind::kDeallocate ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE),
-            static_cast<off_t>(request.offset), static_cast<off_t>(request.octets));
+            static_cast<off_t>(request.offset), static_cast<off_t>(request.length));
         break;
     }
     io_uring_sqe_set_data64(entry, number);
@@ -115,7 +115,7 @@ class UringStore final : public FileStore {
     if (!moves) return finish(number, Outcome::kDone);
     if (result == 0) return finish(number, Outcome::kFailed);  // the file has become shorter
     done += static_cast<u64>(result);
-    if (done == request.octets) return finish(number, Outcome::kDone);
+    if (done == request.length) return finish(number, Outcome::kDone);
     waiting_.push_back(number);
   }
 

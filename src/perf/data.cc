@@ -21,11 +21,11 @@ u32 small_value(ReduceOp op, u32 rank, u64 place) {
 std::vector<u8> period(DataType type, ReduceOp op, u32 rank) {
   constexpr u16 kHalf[] = {0x0000, 0x3c00, 0x4000, 0x4200};
   constexpr u16 kBFloat[] = {0x0000, 0x3f80, 0x4000, 0x4040};
-  const u32 octets = size_of(type);
-  std::vector<u8> bytes(kPeriod * octets);
+  const u32 size = size_of(type);
+  std::vector<u8> bytes(kPeriod * size);
   for (u64 i = 0; i < kPeriod; ++i) {
     const u32 value = small_value(op, rank, i);
-    u8* const at = bytes.data() + i * octets;
+    u8* const at = bytes.data() + i * size;
     const auto store = [&](auto element) { std::memcpy(at, &element, sizeof element); };
     switch (type) {
       case DataType::kInt8:

@@ -14,7 +14,7 @@
 namespace verbena::perf {
 namespace {
 
-constexpr u64 kLargeOctets = 16u << 20;  // from here on, fewer iterations
+constexpr u64 kLargeBytes = 16u << 20;  // from here on, fewer iterations
 
 int fail(const std::string& why) {
   fmt::print(stderr, "verbena: {}\n", why);
@@ -29,7 +29,7 @@ class Table {
   void head() const {
     if (!prints_) return;
     fmt::print("# {}: {} ranks, {} to {} bytes, warmup iters: {}, iters: {}, validation: {}\n#\n",
-               name_of(options_.test), ranks_, options_.min_octets, options_.max_octets,
+               name_of(options_.test), ranks_, options_.min_bytes, options_.max_bytes,
                options_.warmups, options_.iterations, options_.checks ? 1 : 0);
     const std::string wide = options_.predicted_us.empty() ? "" : "  predicted";
     fmt::print("# {:>58} {:>38}\n", "out-of-place", "in-place");
@@ -44,11 +44,11 @@ class Table {
     std::fflush(stdout);
   }
 
-  void row(u64 octets, u64 elements, const Result& out, const Result& in, std::size_t index) {
+  void row(u64 bytes, u64 elements, const Result& out, const Result& in, std::size_t index) {
     if (!prints_) return;
-    fmt::print("  {:>11} {:>13} {:>9} {:>7} {:>7}{}{}", octets, elements,
+    fmt::print("  {:>11} {:>13} {:>9} {:>7} {:>7}{}{}", bytes, elements,
                coll::name_of(options_.type), has_op() ? coll::name_of(options_.op) : "none",
-               has_root() ? options_.root : -1, cells(octets, out), cells(octets, in));
+               has_root() ? options_.root : -1, cells(bytes, out), cells(bytes, in));
     if (index < options_.predicted_us.size())
       fmt::print(" {:>10}", time_text(options_.predicted_us[index]));
     fmt::print("\n");
@@ -75,8 +75,8 @@ class Table {
   static std::string time_text(double us) {
     return us < 10 ? fmt::format("{:.2f}", us) : fmt::format("{:.1f}", us);
   }
-  std::string cells(u64 octets, const Result& result) {
-    const double algbw = static_cast<double>(octets) / result.us / 1e3;
+  std::string cells(u64 bytes, const Result& result) {
+    const double algbw = static_cast<double>(bytes) / result.us / 1e3;
     const double busbw = algbw * bus_factor(options_.test, ranks_);
     busbw_ += busbw;
     ++rows_;
@@ -104,7 +104,7 @@ int measure(const Options& options, verbena_comm* comm) {
   table.head();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const u32 iterations =
-        sizes[i] >= kLargeOctets ? std::max(1u, options.iterations / 2) : options.iterations;
+        sizes[i] >= kLargeBytes ? std::max(1u, options.iterations / 2) : options.iterations;
     Result out, in;
     std::string why = measurement.run(sizes[i], Place::kOutOfPlace, iterations, out);
     if (why.empty()) why = measurement.run(sizes[i], Place::kInPlace, iterations, in);

@@ -25,26 +25,26 @@ class Measurement {
   Measurement& operator=(const Measurement&) = delete;
 
   // Returns what is missing, such as memory, or "" if nothing is.
-  [[nodiscard]] std::string prepare(u64 most_octets);
+  [[nodiscard]] std::string prepare(u64 most_bytes);
   // Returns the error, or "" if there is none.
-  [[nodiscard]] std::string run(u64 octets, Place place, u32 iterations, Result& result);
-  [[nodiscard]] u64 elements(u64 octets) const;  // as nccl-tests prints them
+  [[nodiscard]] std::string run(u64 bytes, Place place, u32 iterations, Result& result);
+  [[nodiscard]] u64 elements(u64 bytes) const;  // as nccl-tests prints them
 
  private:
-  [[nodiscard]] u64 share(u64 octets) const;  // elements of one rank's block
-  void fill_inputs(u64 octets, Place place);
-  [[nodiscard]] u64 count_wrong_outputs(u64 octets, Place place) const;
-  [[nodiscard]] int operate(u64 octets, Place place);
-  [[nodiscard]] int send_receive(u64 octets);
-  [[nodiscard]] int check(u64 octets, Place place, i64& wrong);
-  [[nodiscard]] u8* own(u8* buffer, u64 octets) const;
+  [[nodiscard]] u64 share(u64 bytes) const;  // elements of one rank's block
+  void fill_inputs(u64 bytes, Place place);
+  [[nodiscard]] u64 count_wrong_outputs(u64 bytes, Place place) const;
+  [[nodiscard]] int operate(u64 bytes, Place place);
+  [[nodiscard]] int send_receive(u64 bytes);
+  [[nodiscard]] int check(u64 bytes, Place place, i64& wrong);
+  [[nodiscard]] u8* own(u8* buffer, u64 bytes) const;
 
   const Options& options_;
   verbena_comm* comm_;
   const u32 ranks_, rank_;
   u8* in_ = nullptr;
   u8* out_ = nullptr;
-  u64 octets_ = 0;
+  u64 bytes_ = 0;
 };
 
 }  // namespace verbena::perf

@@ -123,12 +123,12 @@ std::vector<u64> Options::sizes(u32 ranks) const {
                          test != Test::kReduce && test != Test::kSendRecv;
   const u64 unit = u64{size_of(type)} * (is_shared ? ranks : 1);
   std::vector<u64> all;
-  for (u64 octets = min_octets; octets <= max_octets;) {
-    const u64 whole = octets / unit * unit;
+  for (u64 bytes = min_bytes; bytes <= max_bytes;) {
+    const u64 whole = bytes / unit * unit;
     if (all.empty() || all.back() != whole) all.push_back(whole);
-    const u64 next = step_octets != 0 ? octets + step_octets : octets * factor;
-    if (next <= octets) break;
-    octets = next;
+    const u64 next = step_bytes != 0 ? bytes + step_bytes : bytes * factor;
+    if (next <= bytes) break;
+    bytes = next;
   }
   return all;
 }
@@ -136,9 +136,9 @@ std::vector<u64> Options::sizes(u32 ranks) const {
 std::string read_option(Options& options, std::string_view name, const std::string& value) {
   const std::string size = "it is a number of bytes, such as 8, 64K or 16M";
   if (name == "test") return take(options.test, test_named(value), "there is no such operation");
-  if (name == "min") return take(options.min_octets, read_size(value), size);
-  if (name == "max") return take(options.max_octets, read_size(value), size);
-  if (name == "step") return take(options.step_octets, read_size(value), size);
+  if (name == "min") return take(options.min_bytes, read_size(value), size);
+  if (name == "max") return take(options.max_bytes, read_size(value), size);
+  if (name == "step") return take(options.step_bytes, read_size(value), size);
   if (name == "factor") {
     const auto factor = number<u64>(value);
     return take(options.factor, factor && *factor >= 2 ? factor : std::nullopt, "it is 2 or more");

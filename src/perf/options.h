@@ -32,8 +32,8 @@ inline constexpr u32 kTests = 9;
 
 struct Options {
   Test test = Test::kAllReduce;
-  u64 min_octets = 8, max_octets = 64u << 20;
-  u64 step_octets = 0;  // added from size to size; 0: multiplied by `factor`
+  u64 min_bytes = 8, max_bytes = 64u << 20;
+  u64 step_bytes = 0;  // added from size to size; 0: multiplied by `factor`
   u64 factor = 2;
   coll::DataType type = coll::DataType::kFloat32;
   coll::ReduceOp op = coll::ReduceOp::kSum;
@@ -47,10 +47,10 @@ struct Options {
 
   static constexpr u64 kMostSizes = 100'000;
   [[nodiscard]] bool has_too_many_sizes() const {
-    return step_octets != 0 && max_octets > min_octets &&
-           (max_octets - min_octets) / step_octets >= kMostSizes;
+    return step_bytes != 0 && max_bytes > min_bytes &&
+           (max_bytes - min_bytes) / step_bytes >= kMostSizes;
   }
-  // Octets, whole elements for each rank.
+  // Bytes, whole elements for each rank.
   [[nodiscard]] std::vector<u64> sizes(u32 ranks) const;
 };
 

@@ -40,7 +40,7 @@ constexpr std::array kTuned = {Tuned{Test::kAllReduce, coll::Kind::kAllReduce},
 constexpr u32 kRounds = 11;
 constexpr double kRoundUs = 3'000;  // of one candidate's operations
 constexpr u32 kMostIterations = 500;
-constexpr u64 kLeastCosted = 4096;  // octets of an operation; in less the latency is all
+constexpr u64 kLeastCosted = 4096;  // bytes of an operation; in less the latency is all
 
 class Tuner {
  public:
@@ -77,24 +77,24 @@ class Tuner {
 
   [[nodiscard]] std::vector<u64> sizes() const {
     std::vector<u64> all;
-    for (u64 size = 256; size <= options_.max_octets; size *= 4)
+    for (u64 size = 256; size <= options_.max_bytes; size *= 4)
       all.push_back(size / (4 * ranks_) * 4 * ranks_);
     return all;
   }
 
   // The lower quartile of some rounds, because other work on the machine can only add. All ranks
   // have the same times, so they decide alike.
-  std::string time(Test test, u64 octets, double& us) {
+  std::string time(Test test, u64 bytes, double& us) {
     options_.test = test;
     Measurement measurement(options_, comm_);
-    if (std::string why = measurement.prepare(octets); !why.empty()) return why;
+    if (std::string why = measurement.prepare(bytes); !why.empty()) return why;
     std::array<double, kRounds> times{};
     Result result;
-    std::string why = measurement.run(octets, Place::kInPlace, 2, result);
+    std::string why = measurement.run(bytes, Place::kInPlace, 2, result);
     const u32 iterations = static_cast<u32>(
         std::clamp(kRoundUs / std::max(result.us, 0.1), 2.0, static_cast<double>(kMostIterations)));
     for (u32 round = 0; round < kRounds && why.empty(); ++round) {
-      why = measurement.run(octets, Place::kInPlace, iterations, result);
+      why = measurement.run(bytes, Place::kInPlace, iterations, result);
       times[round] = result.us;
     }
     std::ranges::sort(times);
@@ -121,22 +121,22 @@ class Tuner {
       best_us_[tuned.test][all[i]] = best_us;
       const u64 up_to = i + 1 == all.size() ? u64{1} << 40 : 2 * all[i];
       text_ +=
-          fmt::format("choose {} {} {} {} {}  # {} octets: {:.2f} us\n", coll::name_of(tuned.kind),
+          fmt::format("choose {} {} {} {} {}  # {} bytes: {:.2f} us\n", coll::name_of(tuned.kind),
                       ranks_, up_to, best->algorithm, best->chunk, all[i], best_us);
     }
     verbena_coll_set_algorithm(comm_, nullptr, 0);
     return "";
   }
 
-  [[nodiscard]] bool can(const Tuned& tuned, const Candidate& candidate, u64 octets) const {
+  [[nodiscard]] bool can(const Tuned& tuned, const Candidate& candidate, u64 bytes) const {
     const bool is_share =
         tuned.kind == coll::Kind::kAllGather || tuned.kind == coll::Kind::kReduceScatter;
     const coll::Call call{.kind = tuned.kind,
                           .type = coll::DataType::kFloat32,
-                          .count = octets / 4 / (is_share ? ranks_ : 1)};
+                          .count = bytes / 4 / (is_share ? ranks_ : 1)};
     const coll::Algorithm algorithm{*coll::algorithm_number(candidate.algorithm), candidate.chunk};
     // Short data is not cut, so that chunks make no difference.
-    const bool is_known = candidate.chunk > (128u << 10) && candidate.chunk > octets;
+    const bool is_known = candidate.chunk > (128u << 10) && candidate.chunk > bytes;
     return !is_known && coll::refusal(call, algorithm, {ranks_, ranks_}).empty();
   }
 
@@ -148,12 +148,12 @@ class Tuner {
     if (std::string why = time(Test::kAllGather, 4u * ranks_, latency_us); !why.empty()) return why;
     text_ += fmt::format("latency {:.0f}\n", latency_us * 1e3);
     for (const Test test : {Test::kAllGather, Test::kReduceScatter})
-      for (const auto& [octets, us] : best_us_[test]) {
-        if (octets < kLeastCosted) continue;
-        const double received = static_cast<double>(octets) * (ranks_ - 1) / ranks_;
+      for (const auto& [bytes, us] : best_us_[test]) {
+        if (bytes < kLeastCosted) continue;
+        const double received = static_cast<double>(bytes) * (ranks_ - 1) / ranks_;
         const double ps = std::max(1.0, (us - latency_us) * 1e6 / received);
         text_ += fmt::format("cost {} {} {:.1f}\n",
-                             test == Test::kReduceScatter ? "reduce" : "copy", octets, ps);
+                             test == Test::kReduceScatter ? "reduce" : "copy", bytes, ps);
       }
     return "";
   }
@@ -161,7 +161,7 @@ class Tuner {
   verbena_comm* comm_;
   u32 ranks_;
   Options options_;
-  std::map<Test, std::map<u64, double>> best_us_{};  // by octets
+  std::map<Test, std::map<u64, double>> best_us_{};  // by bytes
   std::string text_{};
 };
 

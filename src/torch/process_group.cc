@@ -93,7 +93,7 @@ const at::Tensor& only(const Tensors& tensors) {
   return tensor;
 }
 
-std::size_t octets_of(const at::Tensor& tensor) { return tensor.nbytes(); }
+std::size_t bytes_of(const at::Tensor& tensor) { return tensor.nbytes(); }
 
 // Waits for the work that the program has queued on the device's current stream, because the
 // library copies afterwards.
@@ -301,7 +301,7 @@ class ProcessGroupVerbena final : public Base {
     const at::Tensor flat = tensor.contiguous();
     return begin(OpType::BROADCAST, tensors, {flat}, copy_back(flat, tensor),
                  [&](verbena_request** request) {
-                   return verbena_coll_broadcast(data_of(flat), octets_of(flat), VERBENA_UINT8,
+                   return verbena_coll_broadcast(data_of(flat), bytes_of(flat), VERBENA_UINT8,
                                                  static_cast<int>(options.rootRank), comm_,
                                                  request);
                  });
@@ -401,7 +401,7 @@ class ProcessGroupVerbena final : public Base {
     const Tensors targets = is_root ? outputs[0] : Tensors();
     return begin(
         OpType::GATHER, targets, {in, all}, spread(all, targets), [&](verbena_request** request) {
-          return verbena_coll_gather(data_of(in), data_of(all), octets_of(in), VERBENA_UINT8,
+          return verbena_coll_gather(data_of(in), data_of(all), bytes_of(in), VERBENA_UINT8,
                                      static_cast<int>(options.rootRank), comm_, request);
         });
   }
@@ -417,7 +417,7 @@ class ProcessGroupVerbena final : public Base {
     const at::Tensor out = output.contiguous();
     return begin(OpType::SCATTER, outputs, {all, out}, copy_back(out, output),
                  [&](verbena_request** request) {
-                   return verbena_coll_scatter(data_of(all), data_of(out), octets_of(out),
+                   return verbena_coll_scatter(data_of(all), data_of(out), bytes_of(out),
                                                VERBENA_UINT8, static_cast<int>(options.rootRank),
                                                comm_, request);
                  });
@@ -444,8 +444,8 @@ class ProcessGroupVerbena final : public Base {
                                          std::vector<std::int64_t>& input_splits,
                                          const c10d::AllToAllOptions&) override {
     const at::Tensor in = input.contiguous(), out = output.contiguous();
-    return all_to_all(OpType::ALLTOALL_BASE, {output}, in, split_octets(in, input_splits), out,
-                      split_octets(out, output_splits), copy_back(out, output));
+    return all_to_all(OpType::ALLTOALL_BASE, {output}, in, split_bytes(in, input_splits), out,
+                      split_bytes(out, output_splits), copy_back(out, output));
   }
 
   c10::intrusive_ptr<Work> alltoall(Tensors& outputs, Tensors& inputs,
@@ -458,10 +458,10 @@ class ProcessGroupVerbena final : public Base {
     std::int64_t elements = 0;
     for (const at::Tensor& tensor : inputs) {
       rows.push_back(tensor.reshape({-1}));
-      sent.push_back(octets_of(tensor));
+      sent.push_back(bytes_of(tensor));
     }
     for (const at::Tensor& tensor : outputs) {
-      received.push_back(octets_of(tensor));
+      received.push_back(bytes_of(tensor));
       elements += tensor.numel();
     }
     const at::Tensor in = at::cat(rows), out = at::empty({elements}, in.options());
@@ -495,7 +495,7 @@ class ProcessGroupVerbena final : public Base {
   c10::intrusive_ptr<Work> send(Tensors& tensors, int to, int tag) override {
     const at::Tensor flat = only(tensors).contiguous();
     return begin(OpType::SEND, {}, {flat}, {}, [&](verbena_request** request) {
-      return verbena_coll_send(data_of(flat), octets_of(flat), VERBENA_UINT8, to,
+      return verbena_coll_send(data_of(flat), bytes_of(flat), VERBENA_UINT8, to,
                                static_cast<std::uint32_t>(tag), comm_, request);
     });
   }
@@ -543,24 +543,24 @@ class ProcessGroupVerbena final : public Base {
     }
     return at::cat(rows);
   }
-  [[nodiscard]] std::vector<std::size_t> split_octets(
-      const at::Tensor& tensor, const std::vector<std::int64_t>& sizes) const {
+  [[nodiscard]] std::vector<std::size_t> split_bytes(const at::Tensor& tensor,
+                                                     const std::vector<std::int64_t>& sizes) const {
     const std::size_t ranks = static_cast<std::size_t>(getSize());
     if (sizes.empty()) {
       TORCH_CHECK(tensor.size(0) % getSize() == 0,
                   "verbena: the first dimension is no multiple of the number of ranks");
-      return std::vector<std::size_t>(ranks, octets_of(tensor) / ranks);
+      return std::vector<std::size_t>(ranks, bytes_of(tensor) / ranks);
     }
     TORCH_CHECK(sizes.size() == ranks, "verbena: a split size for each rank");
     const std::size_t rows = static_cast<std::size_t>(std::max<std::int64_t>(1, tensor.size(0)));
-    std::vector<std::size_t> octets;
+    std::vector<std::size_t> bytes;
     std::int64_t sum = 0;
     for (const std::int64_t size : sizes) {
-      octets.push_back(static_cast<std::size_t>(size) * (octets_of(tensor) / rows));
+      bytes.push_back(static_cast<std::size_t>(size) * (bytes_of(tensor) / rows));
       sum += size;
     }
     TORCH_CHECK(sum == tensor.size(0), "verbena: the split sizes are not the tensor's");
-    return octets;
+    return bytes;
   }
 
   [[nodiscard]] WorkPtr make(OpType type, Tensors outputs, Tensors keep,
@@ -592,7 +592,7 @@ class ProcessGroupVerbena final : public Base {
   }
   [[nodiscard]] Start all_gather_of(const at::Tensor& in, const at::Tensor& all) {
     return [this, in, all](verbena_request** request) {
-      return verbena_coll_all_gather(data_of(in), data_of(all), octets_of(in), VERBENA_UINT8, comm_,
+      return verbena_coll_all_gather(data_of(in), data_of(all), bytes_of(in), VERBENA_UINT8, comm_,
                                      request);
     };
   }
@@ -626,7 +626,7 @@ class ProcessGroupVerbena final : public Base {
     const at::Tensor& tensor = only(tensors);
     const at::Tensor flat = tensor.contiguous();
     return begin(type, tensors, {flat}, copy_back(flat, tensor), [&](verbena_request** request) {
-      return verbena_coll_recv(data_of(flat), octets_of(flat), VERBENA_UINT8, from,
+      return verbena_coll_recv(data_of(flat), bytes_of(flat), VERBENA_UINT8, from,
                                static_cast<std::uint32_t>(tag), comm_, request);
     });
   }

@@ -9,7 +9,7 @@
 namespace verbena::transfer {
 namespace {
 
-constexpr std::size_t kBlockOctets = 64, kChunkOctets = 1024, kLanes = 16;
+constexpr std::size_t kBlockBytes = 64, kChunkBytes = 1024, kLanes = 16;
 constexpr u32 kChunkStart = 1, kChunkEnd = 2, kParent = 4, kRoot = 8;
 
 using Words = std::array<u32, 8>;
@@ -92,7 +92,7 @@ template <u32 step>
   exchange<1>(m);
 }
 
-Words compress(const Words& chain, const BlockWords& block, u64 counter, u32 octets, u32 flags) {
+Words compress(const Words& chain, const BlockWords& block, u64 counter, u32 bytes, u32 flags) {
   u32 v[16] = {chain[0],
                chain[1],
                chain[2],
@@ -107,7 +107,7 @@ Words compress(const Words& chain, const BlockWords& block, u64 counter, u32 oct
                kIV[3],
                static_cast<u32>(counter),
                static_cast<u32>(counter >> 32),
-               octets,
+               bytes,
                flags};
   rounds(v, block.data());
   Words next;
@@ -115,9 +115,9 @@ Words compress(const Words& chain, const BlockWords& block, u64 counter, u32 oct
   return next;
 }
 
-BlockWords words_of(std::span<const u8> octets) {
+BlockWords words_of(std::span<const u8> bytes) {
   BlockWords words{};
-  if (!octets.empty()) std::memcpy(words.data(), octets.data(), octets.size());
+  if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
   return words;
 }
 
@@ -128,12 +128,11 @@ Words hash_chunk(std::span<const u8> chunk, u64 counter, u32 last_flags) {
   Words chain = kIV;
   u32 flags = kChunkStart;
   do {
-    const std::size_t octets = std::min(chunk.size(), kBlockOctets);
-    const bool is_last = chunk.size() <= kBlockOctets;
+    const std::size_t bytes = std::min(chunk.size(), kBlockBytes);
+    const bool is_last = chunk.size() <= kBlockBytes;
     if (is_last) flags |= kChunkEnd | last_flags;
-    chain =
-        compress(chain, words_of(chunk.first(octets)), counter, static_cast<u32>(octets), flags);
-    chunk = chunk.subspan(octets);
+    chain = compress(chain, words_of(chunk.first(bytes)), counter, static_cast<u32>(bytes), flags);
+    chunk = chunk.subspan(bytes);
     flags = 0;
   } while (!chunk.empty());
   return chain;
@@ -159,7 +158,7 @@ struct Batch {
   for (std::size_t block = 0; block < batch.blocks; ++block) {
     Vector m[16];
     for (std::size_t lane = 0; lane < kLanes; ++lane)
-      std::memcpy(&m[lane], batch.input + (lane * batch.blocks + block) * kBlockOctets,
+      std::memcpy(&m[lane], batch.input + (lane * batch.blocks + block) * kBlockBytes,
                   sizeof m[lane]);
     transpose(m);
     const u32 flags = batch.flags | (block == 0 ? batch.first_flags : 0) |
@@ -169,7 +168,7 @@ struct Batch {
     for (std::size_t i = 0; i < 4; ++i) v[8 + i] = Vector{} + kIV[i];
     v[12] = low;
     v[13] = high;
-    v[14] = Vector{} + static_cast<u32>(kBlockOctets);
+    v[14] = Vector{} + static_cast<u32>(kBlockBytes);
     v[15] = Vector{} + flags;
     rounds(v, m);
     for (std::size_t i = 0; i < 8; ++i) chain[i] = v[i] ^ v[i + 8];
@@ -182,7 +181,7 @@ Words parent_of(const Words& left, const Words& right, u32 flags) {
   BlockWords block;
   std::ranges::copy(left, block.begin());
   std::ranges::copy(right, block.begin() + 8);
-  return compress(kIV, block, 0, kBlockOctets, kParent | flags);
+  return compress(kIV, block, 0, kBlockBytes, kParent | flags);
 }
 
 // Writes the parents of 2 * `pairs` neighbours to the front, sixteen at a time.
@@ -206,7 +205,7 @@ Words root_of(std::vector<Words>& level) {
   return parent_of(level[0], level[1], kRoot);
 }
 
-Hash octets_of_words(const Words& words) {
+Hash bytes_of_words(const Words& words) {
   Hash hash;
   std::memcpy(hash.data(), words.data(), hash.size());
   return hash;
@@ -214,32 +213,32 @@ Hash octets_of_words(const Words& words) {
 
 }  // namespace
 
-Hash blake3(std::span<const u8> octets) {
-  if (octets.size() <= kChunkOctets) return octets_of_words(hash_chunk(octets, 0, kRoot));
-  const std::size_t chunks = (octets.size() + kChunkOctets - 1) / kChunkOctets;
+Hash blake3(std::span<const u8> bytes) {
+  if (bytes.size() <= kChunkBytes) return bytes_of_words(hash_chunk(bytes, 0, kRoot));
+  const std::size_t chunks = (bytes.size() + kChunkBytes - 1) / kChunkBytes;
   std::vector<Words> level(chunks);
   std::size_t chunk = 0;
-  for (; (chunk + kLanes) * kChunkOctets <= octets.size(); chunk += kLanes)
-    hash_batch({.input = octets.data() + chunk * kChunkOctets,
-                .blocks = kChunkOctets / kBlockOctets,
+  for (; (chunk + kLanes) * kChunkBytes <= bytes.size(); chunk += kLanes)
+    hash_batch({.input = bytes.data() + chunk * kChunkBytes,
+                .blocks = kChunkBytes / kBlockBytes,
                 .counter = chunk,
                 .counter_step = 1,
                 .first_flags = kChunkStart,
                 .last_flags = kChunkEnd},
                &level[chunk]);
   for (; chunk < chunks; ++chunk) {
-    const auto rest = octets.subspan(chunk * kChunkOctets);
-    level[chunk] = hash_chunk(rest.first(std::min(rest.size(), kChunkOctets)), chunk, 0);
+    const auto rest = bytes.subspan(chunk * kChunkBytes);
+    level[chunk] = hash_chunk(rest.first(std::min(rest.size(), kChunkBytes)), chunk, 0);
   }
-  return octets_of_words(root_of(level));
+  return bytes_of_words(root_of(level));
 }
 
 std::string to_hex(const Hash& hash) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (const u8 octet : hash) {
-    text += kDigits[octet >> 4];
-    text += kDigits[octet & 15];
+  for (const u8 byte : hash) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
 }

@@ -8,7 +8,7 @@ namespace verbena::transfer {
 namespace {
 
 struct Blake3Case {
-  std::size_t octets;
+  std::size_t bytes;
   const char* hash;
 };
 // The hashes of bytes 0, 1, ..., 250, 0, 1, ..., as the reference implementation computes them.
@@ -35,14 +35,14 @@ constexpr Blake3Case kBlake3Cases[] = {
 };
 
 TEST(Blake3, AgreesWithTheReference) {
-  for (const auto& [octets, hash] : kBlake3Cases) {
-    std::vector<u8> input(octets);
-    for (std::size_t i = 0; i < octets; ++i) input[i] = static_cast<u8>(i % 251);
-    EXPECT_EQ(to_hex(blake3(input)), hash) << octets;
+  for (const auto& [bytes, hash] : kBlake3Cases) {
+    std::vector<u8> input(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) input[i] = static_cast<u8>(i % 251);
+    EXPECT_EQ(to_hex(blake3(input)), hash) << bytes;
   }
 }
 
-TEST(Blake3, EachOctetCounts) {
+TEST(Blake3, EachByteCounts) {
   std::vector<u8> input(40000, 7);
   const Hash before = blake3(input);
   for (const std::size_t at : {0u, 1023u, 1024u, 16383u, 16384u, 39999u}) {

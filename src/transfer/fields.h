@@ -20,7 +20,7 @@ class FieldWriter {
       bytes_ += static_cast<char>(static_cast<u64>(value) >> (8 * i) & 0xff);
     return *this;
   }
-  // At most 65,535 octets.
+  // At most 65,535 bytes.
   FieldWriter& put(std::string_view text) {
     put(static_cast<u16>(text.size()));
     bytes_ += text;

@@ -22,10 +22,10 @@ Expected<void> Flow::start(TransferOrder order) {
   return {};
 }
 
-void Flow::advance(u32 transfer, u64 ready_octets) {
+void Flow::advance(u32 transfer, u64 ready_bytes) {
   Transfer* const found = find(transfer);
   if (found == nullptr) return;
-  found->order.ready_octets = std::max(found->order.ready_octets, ready_octets);
+  found->order.ready_bytes = std::max(found->order.ready_bytes, ready_bytes);
 }
 
 void Flow::cancel(u32 transfer) {
@@ -51,7 +51,7 @@ void Flow::on_lane_down(u32 lane) {
   down.state = LaneState::kDown;
   down.has_failed = true;
   down.is_locally_over = false;
-  down.octets = 0;
+  down.bytes = 0;
   down.first_sequence = down.next_sequence;
   for (const Sent& sent : std::exchange(down.sent, {})) {
     if (sent.transfer == nullptr) continue;
@@ -100,7 +100,7 @@ void Flow::fail_all(const std::string& why) {
   for (Lane& lane : lanes_) {
     lane.state = LaneState::kDown;
     lane.is_locally_over = false;
-    lane.octets = 0;
+    lane.bytes = 0;
     lane.first_sequence = lane.next_sequence;
     lane.sent.clear();
   }
@@ -132,7 +132,7 @@ std::optional<Request> Flow::poll_request() {
     transfer->notify_again = false;
   }
   ++transfer->outstanding;
-  lane.octets += request.copy.length;
+  lane.bytes += request.copy.length;
   lane.sent.push_back({transfer, request.copy, request.kind == Request::Kind::kNotify});
   return request;
 }
@@ -164,17 +164,17 @@ bool Flow::has_room(const Lane& lane) const {
     case LaneState::kProbation: return lane.sent.empty();
     case LaneState::kUp:
       return lane.sent.empty() || (lane.sent.size() < limits_.requests_per_lane &&
-                                   lane.octets + limits_.piece_octets <= limits_.window_octets);
+                                   lane.bytes + limits_.piece_bytes <= limits_.window_bytes);
   }
   CHECK_UNREACHABLE();
 }
 
-// The lane with the fewest octets outstanding.
+// The lane with the fewest bytes outstanding.
 std::optional<u32> Flow::choose_lane(u32 least_credits) const {
   std::optional<u32> best;
   for (u32 lane = 0; lane < kMaxLanes; ++lane)
     if (has_room(lanes_[lane]) && lanes_[lane].notify_credits >= least_credits &&
-        (!best || lanes_[lane].octets < lanes_[*best].octets))
+        (!best || lanes_[lane].bytes < lanes_[*best].bytes))
       best = lane;
   return best;
 }
@@ -205,8 +205,8 @@ Copy Flow::take_piece(Transfer& transfer) {
   Copy copy = transfer.order.copies[transfer.next_copy];
   copy.local += transfer.offset;
   copy.remote += transfer.offset;
-  copy.length = std::min({copy.length - transfer.offset, u64{limits_.piece_octets},
-                          transfer.order.ready_octets - transfer.taken});
+  copy.length = std::min({copy.length - transfer.offset, u64{limits_.piece_bytes},
+                          transfer.order.ready_bytes - transfer.taken});
   transfer.offset += copy.length;
   transfer.taken += copy.length;
   if (transfer.offset == transfer.order.copies[transfer.next_copy].length) {
@@ -237,8 +237,8 @@ void Flow::retire(Lane& lane) {
   const Sent sent = lane.sent.front();
   lane.sent.pop_front();
   ++lane.first_sequence;
-  lane.octets -= sent.copy.length;
-  retired_octets_ += sent.copy.length;
+  lane.bytes -= sent.copy.length;
+  retired_bytes_ += sent.copy.length;
   if (sent.transfer == nullptr) return;
   --sent.transfer->outstanding;
   finish_if_over(*sent.transfer);

@@ -24,11 +24,11 @@ namespace verbena::transfer {
 enum class Operation : u8 { kRead, kWrite };
 
 struct FlowLimits {
-  u32 transfers = 1024;               // that are not finished
-  u64 copies = u64{1} << 20;          // of all of them together
-  u32 requests_per_lane = 128;        // outstanding
-  u64 window_octets = u64{16} << 20;  // outstanding by one lane; one request always fits
-  u32 piece_octets = u32{1} << 20;    // of one request
+  u32 transfers = 1024;              // that are not finished
+  u64 copies = u64{1} << 20;         // of all of them together
+  u32 requests_per_lane = 128;       // outstanding
+  u64 window_bytes = u64{16} << 20;  // outstanding by one lane; one request always fits
+  u32 piece_bytes = u32{1} << 20;    // of one request
 };
 
 struct Request {
@@ -53,9 +53,9 @@ struct TransferOrder {
   u32 id = 0;  // not that of a transfer in progress
   Operation operation = Operation::kRead;
   std::vector<Copy> copies{};
-  u8 priority = 0;             // the higher first; equal ones share the lanes
-  bool notifies = false;       // a kNotify request follows when all copies are complete
-  u64 ready_octets = ~u64{0};  // of the copies, in order; later ones wait for advance()
+  u8 priority = 0;            // the higher first; equal ones share the lanes
+  bool notifies = false;      // a kNotify request follows when all copies are complete
+  u64 ready_bytes = ~u64{0};  // of the copies, in order; later ones wait for advance()
 };
 
 class Flow {
@@ -66,9 +66,9 @@ class Flow {
 
   // Fails if a limit is reached: the caller waits for an outcome and tries again.
   [[nodiscard]] Expected<void> start(TransferOrder order);
-  // Allows the first `ready_octets` bytes of its copies, in order, to be issued. A smaller value
+  // Allows the first `ready_bytes` bytes of its copies, in order, to be issued. A smaller value
   // than before has no effect.
-  void advance(u32 transfer, u64 ready_octets);
+  void advance(u32 transfer, u64 ready_bytes);
   // Issues nothing more of it. Its outcome comes when its outstanding requests are complete, or
   // cannot change memory any more.
   void cancel(u32 transfer);
@@ -96,7 +96,7 @@ class Flow {
   [[nodiscard]] bool is_idle() const { return transfers_.empty(); }
   [[nodiscard]] u32 transfers() const { return static_cast<u32>(transfers_.size()); }
   [[nodiscard]] u64 outstanding(u32 lane) const { return lanes_[lane].sent.size(); }
-  [[nodiscard]] u64 retired_octets() const { return retired_octets_; }
+  [[nodiscard]] u64 retired_bytes() const { return retired_bytes_; }
   // The transfer of an outstanding request of the lane; nullopt if it is retired.
   [[nodiscard]] std::optional<u32> transfer_of(u32 lane, u64 sequence) const;
 
@@ -106,7 +106,7 @@ class Flow {
     TransferOrder order{};
     std::size_t next_copy = 0;
     u64 offset = 0;             // in that copy
-    u64 taken = 0;              // octets of all copies before that place
+    u64 taken = 0;              // bytes of all copies before that place
     u32 outstanding = 0;        // requests
     std::vector<Copy> again{};  // of dead lanes
     bool notify_again = false, notify_sent = false;
@@ -117,7 +117,7 @@ class Flow {
       return !again.empty() || next_copy < order.copies.size();
     }
     [[nodiscard]] bool has_ready_copies() const {
-      return !again.empty() || (next_copy < order.copies.size() && taken < order.ready_octets);
+      return !again.empty() || (next_copy < order.copies.size() && taken < order.ready_bytes);
     }
     [[nodiscard]] bool wants_notify() const {
       return order.notifies && (!notify_sent || notify_again) && !has_copies() && outstanding == 0;
@@ -138,7 +138,7 @@ class Flow {
     u32 notify_credits = 0;
     u64 next_sequence = 0;   // of the next request
     u64 first_sequence = 0;  // of sent.front()
-    u64 octets = 0;
+    u64 bytes = 0;
     std::deque<Sent> sent{};
   };
 
@@ -157,7 +157,7 @@ class Flow {
   std::vector<std::unique_ptr<Transfer>> transfers_{};
   std::size_t next_turn_ = 0;  // into transfers_
   u64 copies_ = 0;
-  u64 retired_octets_ = 0;
+  u64 retired_bytes_ = 0;
   std::deque<Outcome> outcomes_{};
 };
 

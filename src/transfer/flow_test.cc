@@ -16,14 +16,14 @@ FlowLimits small_limits() {
   return {.transfers = 4,
           .copies = 100,
           .requests_per_lane = 4,
-          .window_octets = 3 * kPiece,
-          .piece_octets = kPiece};
+          .window_bytes = 3 * kPiece,
+          .piece_bytes = kPiece};
 }
 
-TransferOrder order_of(u32 id, u64 octets, u8 priority = 0, bool notifies = false) {
+TransferOrder order_of(u32 id, u64 bytes, u8 priority = 0, bool notifies = false) {
   return {.id = id,
           .operation = Operation::kWrite,
-          .copies = {{.local = u64{id} << 32, .remote = u64{id} << 40, .length = octets}},
+          .copies = {{.local = u64{id} << 32, .remote = u64{id} << 40, .length = bytes}},
           .priority = priority,
           .notifies = notifies};
 }
@@ -54,7 +54,7 @@ TEST(Flow, IssuesPiecesWithinTheWindowAndNotifiesLast) {
   flow.on_complete(0, 5);
   EXPECT_EQ(flow.poll_outcome()->result, Result::kDone);
   EXPECT_TRUE(flow.is_idle());
-  EXPECT_EQ(flow.retired_octets(), 4u * kPiece + 5);
+  EXPECT_EQ(flow.retired_bytes(), 4u * kPiece + 5);
 }
 
 // The peer is stopped: it never says that its queue pair is gone.
@@ -113,7 +113,7 @@ TEST(Flow, IssuesOnlyWhatIsReadyAndNotifiesAfterAll) {
   Flow flow(small_limits());
   flow.on_lane_up(0, 4);
   TransferOrder order = order_of(1, 2 * kPiece, 0, true);
-  order.ready_octets = 0;
+  order.ready_bytes = 0;
   ASSERT_TRUE(flow.start(order));
   EXPECT_TRUE(drain(flow).empty());
   flow.advance(1, 300);
@@ -140,7 +140,7 @@ TEST(Flow, CancelsWhatIsNotReady) {
   Flow flow(small_limits());
   flow.on_lane_up(0, 4);
   TransferOrder order = order_of(1, kPiece);
-  order.ready_octets = 10;
+  order.ready_bytes = 10;
   ASSERT_TRUE(flow.start(order));
   ASSERT_EQ(drain(flow).size(), 1u);
   flow.cancel(1);
@@ -153,9 +153,9 @@ TEST(Flow, StripesOverLanes) {
   Flow flow(small_limits());
   for (const u32 lane : {0, 1, 2}) flow.on_lane_up(lane, 4);
   ASSERT_TRUE(flow.start(order_of(1, 9 * kPiece)));
-  std::map<u32, u64> octets;
-  for (const Request& request : drain(flow)) octets[request.lane] += request.copy.length;
-  EXPECT_EQ(octets, (std::map<u32, u64>{{0, 3 * kPiece}, {1, 3 * kPiece}, {2, 3 * kPiece}}));
+  std::map<u32, u64> bytes;
+  for (const Request& request : drain(flow)) bytes[request.lane] += request.copy.length;
+  EXPECT_EQ(bytes, (std::map<u32, u64>{{0, 3 * kPiece}, {1, 3 * kPiece}, {2, 3 * kPiece}}));
 }
 
 TEST(Flow, HigherPriorityFirstAndEqualOnesShare) {
@@ -259,7 +259,7 @@ TEST(Flow, EmptyTransferIsDoneAtOnce) {
   EXPECT_EQ(drain(flow).size(), 1u);
 }
 
-// Lanes die and return, requests complete in any number: each octet is transferred, each transfer
+// Lanes die and return, requests complete in any number: each byte is transferred, each transfer
 // ends once, and its notification is the last of its requests.
 TEST(Flow, RandomFailuresLoseNothing) {
   for (u64 seed = 1; seed <= 200; ++seed) {
@@ -275,9 +275,9 @@ TEST(Flow, RandomFailuresLoseNothing) {
       switch (prng.next() % 8) {
         case 0:
           if (next < 20) {
-            const u64 octets = prng.next() % (8 * kPiece);
-            if (flow.start(order_of(next, octets, static_cast<u8>(prng.next() % 2), true)))
-              expected[next++] = octets;
+            const u64 bytes = prng.next() % (8 * kPiece);
+            if (flow.start(order_of(next, bytes, static_cast<u8>(prng.next() % 2), true)))
+              expected[next++] = bytes;
           }
           break;
         case 1:
@@ -307,9 +307,9 @@ TEST(Flow, RandomFailuresLoseNothing) {
       while (const auto outcome = flow.poll_outcome()) ++outcomes[outcome->transfer];
     }
     EXPECT_TRUE(flow.is_idle()) << seed;
-    for (const auto& [id, octets] : expected) {
+    for (const auto& [id, bytes] : expected) {
       EXPECT_EQ(outcomes[id], 1) << seed;
-      EXPECT_EQ(written[id], octets) << seed;
+      EXPECT_EQ(written[id], bytes) << seed;
       EXPECT_EQ(notified[id], 1) << seed;
     }
   }

@@ -35,7 +35,7 @@ class Builder final : public Events {
   }
   bool parse_error(std::size_t place, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*why*/) override {
-    return fail("no JSON at octet " + std::to_string(place));
+    return fail("no JSON at byte " + std::to_string(place));
   }
 
   JSON root;

@@ -1,5 +1,5 @@
 // JSON (RFC 8259) of headers and traces from outside, read by nlohmann-json. Refuses duplicate
-// keys, trailing octets, invalid UTF-16 escapes, and nesting deeper than kMaxDepth.
+// keys, trailing bytes, invalid UTF-16 escapes, and nesting deeper than kMaxDepth.
 #pragma once
 
 #include <optional>

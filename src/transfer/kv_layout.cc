@@ -43,7 +43,7 @@ KVLayout KVLayout::of(const KVModel& model, u32 tensor_parallel, u32 block_token
   return {.order = model.is_latent ? Order::kLatent : order,
           .layers = model.layers,
           .blocks = blocks,
-          .block_octets = u64{block_tokens} * heads * model.head_dim * model.element_octets};
+          .block_bytes = u64{block_tokens} * heads * model.head_dim * model.element_bytes};
 }
 
 u64 KVLayout::offset_of(u32 layer, u32 half, u32 block) const {
@@ -55,7 +55,7 @@ u64 KVLayout::offset_of(u32 layer, u32 half, u32 block) const {
     case Order::kSplit: index = (u64{half} * layers + layer) * blocks + block; break;
     case Order::kLatent: index = u64{layer} * blocks + block; break;
   }
-  return index * block_octets;
+  return index * block_bytes;
 }
 
 std::vector<Block> kv_list(const KVLayout& layout, u64 base, u32 region, u32 layer,
@@ -65,7 +65,7 @@ std::vector<Block> kv_list(const KVLayout& layout, u64 base, u32 region, u32 lay
   for (u32 half = 0; half < layout.halves(); ++half)
     for (const u32 block : blocks)
       list.push_back({.address = base + layout.offset_of(layer, half, block),
-                      .length = layout.block_octets,
+                      .length = layout.block_bytes,
                       .region = region});
   return list;
 }

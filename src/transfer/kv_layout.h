@@ -20,7 +20,7 @@ namespace verbena::transfer {
 struct KVModel {
   std::string_view name{};
   u32 layers = 0, kv_heads = 0, head_dim = 0;  // of a latent cache: heads 1, dim of the latent
-  u32 element_octets = 2;
+  u32 element_bytes = 2;
   bool is_latent = false;
   double parameters = 0;  // of the whole model
 
@@ -37,15 +37,15 @@ struct KVLayout {
   enum class Order : u8 { kLayers, kPairs, kSplit, kLatent };
   Order order = Order::kLayers;
   u32 layers = 1, blocks = 1;
-  u64 block_octets = 0;  // of K alone, or of V
+  u64 block_bytes = 0;  // of K alone, or of V
 
   // A rank's share of the model's heads; heads that do not divide are there more than once.
   [[nodiscard]] static KVLayout of(const KVModel& model, u32 tensor_parallel, u32 block_tokens,
                                    u32 blocks, Order order);
   [[nodiscard]] u32 halves() const { return order == Order::kLatent ? 1 : 2; }  // K and V
-  [[nodiscard]] u64 octets() const { return u64{layers} * blocks * halves() * block_octets; }
-  [[nodiscard]] u64 layer_octets(u64 block_count) const {
-    return block_count * halves() * block_octets;
+  [[nodiscard]] u64 bytes() const { return u64{layers} * blocks * halves() * block_bytes; }
+  [[nodiscard]] u64 layer_bytes(u64 block_count) const {
+    return block_count * halves() * block_bytes;
   }
   // Returns the offset from the begin of the cache.
   [[nodiscard]] u64 offset_of(u32 layer, u32 half, u32 block) const;

@@ -16,31 +16,31 @@ using testing::ElementsAre;
 TEST(KVLayoutTest, SizesOfPublishedModels) {
   const KVLayout layout =
       KVLayout::of(*find_kv_model("llama3-70b"), 8, 16, 256, KVLayout::Order::kLayers);
-  EXPECT_EQ(layout.block_octets, 16u * 1 * 128 * 2);
-  EXPECT_EQ(layout.octets(), 80u * 2 * 256 * 4096);
+  EXPECT_EQ(layout.block_bytes, 16u * 1 * 128 * 2);
+  EXPECT_EQ(layout.bytes(), 80u * 2 * 256 * 4096);
   const KVLayout latent =
       KVLayout::of(*find_kv_model("deepseek-v3"), 8, 64, 10, KVLayout::Order::kLayers);
   EXPECT_EQ(latent.order, KVLayout::Order::kLatent);
-  EXPECT_EQ(latent.block_octets, 64u * 576 * 2);
+  EXPECT_EQ(latent.block_bytes, 64u * 576 * 2);
   EXPECT_EQ(find_kv_model("gpt-9"), nullptr);
 }
 
 TEST(KVLayoutTest, EachBlockHasItsOwnPlace) {
   for (const auto order : {KVLayout::Order::kLayers, KVLayout::Order::kPairs,
                            KVLayout::Order::kSplit, KVLayout::Order::kLatent}) {
-    const KVLayout layout{.order = order, .layers = 3, .blocks = 5, .block_octets = 64};
+    const KVLayout layout{.order = order, .layers = 3, .blocks = 5, .block_bytes = 64};
     std::set<u64> offsets;
     for (u32 layer = 0; layer < 3; ++layer)
       for (u32 half = 0; half < layout.halves(); ++half)
         for (u32 block = 0; block < 5; ++block)
           offsets.insert(layout.offset_of(layer, half, block));
     EXPECT_EQ(offsets.size(), 3u * 5 * layout.halves());
-    EXPECT_EQ(*offsets.rbegin() + 64, layout.octets());
+    EXPECT_EQ(*offsets.rbegin() + 64, layout.bytes());
   }
 }
 
 TEST(KVLayoutTest, PlacesAsTheEnginesHaveThem) {
-  KVLayout layout{.layers = 2, .blocks = 4, .block_octets = 10};
+  KVLayout layout{.layers = 2, .blocks = 4, .block_bytes = 10};
   EXPECT_EQ(layout.offset_of(1, 1, 2), (1u * 2 * 4 + 4 + 2) * 10);
   layout.order = KVLayout::Order::kPairs;
   EXPECT_EQ(layout.offset_of(1, 1, 2), ((4u + 2) * 2 + 1) * 10);

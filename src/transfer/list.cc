@@ -6,7 +6,7 @@ namespace verbena::transfer {
 namespace {
 
 // Saturates, so that lists that overflow cannot look equal to short ones.
-u64 total_octets(std::span<const Block> blocks) {
+u64 total_bytes(std::span<const Block> blocks) {
   u64 total = 0;
   for (const Block& block : blocks)
     if (__builtin_add_overflow(total, block.length, &total)) return ~u64{0};
@@ -27,8 +27,8 @@ class BlockCursor {
   [[nodiscard]] u64 address() const { return blocks_[0].address + offset_; }
   [[nodiscard]] u32 region() const { return blocks_[0].region; }
   [[nodiscard]] u64 left() const { return blocks_[0].length - offset_; }
-  void advance(u64 octets) {
-    offset_ += octets;
+  void advance(u64 bytes) {
+    offset_ += bytes;
     if (offset_ < blocks_[0].length) return;
     blocks_ = blocks_.subspan(1);
     offset_ = 0;
@@ -47,12 +47,12 @@ class BlockCursor {
 
 Expected<std::vector<Copy>> pair_lists(std::span<const Block> local,
                                        std::span<const Block> remote) {
-  const u64 here = total_octets(local), there = total_octets(remote);
+  const u64 here = total_bytes(local), there = total_bytes(remote);
   if (here == ~u64{0} || there == ~u64{0})
-    return tl::unexpected<std::string>("a list is longer than 2^64 octets");
+    return tl::unexpected<std::string>("a list is longer than 2^64 bytes");
   if (here != there)
-    return tl::unexpected("the local list has " + std::to_string(here) +
-                          " octets, the remote one " + std::to_string(there));
+    return tl::unexpected("the local list has " + std::to_string(here) + " bytes, the remote one " +
+                          std::to_string(there));
   std::vector<Copy> copies;
   copies.reserve(std::max(local.size(), remote.size()));
   for (BlockCursor from(local), to(remote); !from.at_end();) {
@@ -71,7 +71,7 @@ Expected<std::vector<Copy>> pair_lists(std::span<const Block> local,
   return copies;
 }
 
-u64 octets_of(std::span<const Copy> copies) {
+u64 bytes_of(std::span<const Copy> copies) {
   u64 total = 0;
   for (const Copy& copy : copies) total += copy.length;
   return total;

@@ -23,7 +23,7 @@ struct Block {
   friend bool operator==(const Block&, const Block&) = default;
 };
 
-// `length` octets between `local` and `remote`. The operation says in which direction.
+// `length` bytes between `local` and `remote`. The operation says in which direction.
 struct Copy {
   u64 local = 0, remote = 0;
   u64 length = 0;
@@ -31,10 +31,10 @@ struct Copy {
   friend bool operator==(const Copy&, const Copy&) = default;
 };
 
-// Pairs the octets of both lists in order, wherever their blocks begin and end. Joins copies that
-// are adjacent on both sides. Blocks of no octets vanish. Fails if the totals differ.
+// Pairs the bytes of both lists in order, wherever their blocks begin and end. Joins copies that
+// are adjacent on both sides. Blocks of no bytes vanish. Fails if the totals differ.
 [[nodiscard]] Expected<std::vector<Copy>> pair_lists(std::span<const Block> local,
                                                      std::span<const Block> remote);
-[[nodiscard]] u64 octets_of(std::span<const Copy> copies);
+[[nodiscard]] u64 bytes_of(std::span<const Copy> copies);
 
 }  // namespace verbena::transfer

@@ -15,7 +15,7 @@ TEST(PairLists, SplitsAtTheBoundariesOfBothLists) {
   ASSERT_TRUE(copies.has_value()) << copies.error();
   EXPECT_THAT(*copies, ElementsAre(Copy{100, 1000, 10, 0, 7}, Copy{110, 2000, 20, 0, 8},
                                    Copy{500, 2020, 10, 1, 8}));
-  EXPECT_EQ(octets_of(*copies), 40u);
+  EXPECT_EQ(bytes_of(*copies), 40u);
 }
 
 TEST(PairLists, JoinsWhatIsAdjacentOnBothSides) {

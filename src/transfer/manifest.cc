@@ -16,9 +16,9 @@ tl::unexpected<std::string> not_manifest(const char* why) {
 
 }  // namespace
 
-u64 Manifest::octets() const {
+u64 Manifest::bytes() const {
   u64 total = 0;
-  for (const ModelFile& file : files) total += file.octets;
+  for (const ModelFile& file : files) total += file.bytes;
   return total;
 }
 
@@ -30,10 +30,10 @@ u64 Manifest::chunks() const {
 
 std::string Manifest::encode() const {
   FieldWriter writer;
-  writer.put(kManifestMagic).put(chunk_octets).put(static_cast<u32>(files.size()));
+  writer.put(kManifestMagic).put(chunk_bytes).put(static_cast<u32>(files.size()));
   std::string bytes = writer.bytes();
   for (const ModelFile& file : files) {
-    bytes += FieldWriter().put(file.name).put(file.octets).bytes();
+    bytes += FieldWriter().put(file.name).put(file.bytes).bytes();
     for (const Hash& hash : file.hashes)
       bytes.append(reinterpret_cast<const char*>(hash.data()), hash.size());
   }
@@ -44,24 +44,24 @@ Expected<Manifest> Manifest::decode(std::string_view bytes) {
   FieldReader reader(bytes);
   if (reader.get<u32>() != kManifestMagic) return not_manifest("it begins otherwise");
   Manifest manifest;
-  manifest.chunk_octets = reader.get<u64>();
+  manifest.chunk_bytes = reader.get<u64>();
   const u32 files = reader.get<u32>();
-  if (!reader.is_good() || manifest.chunk_octets < kMinChunkOctets ||
-      manifest.chunk_octets > kMaxChunkOctets || files > kMaxFiles)
+  if (!reader.is_good() || manifest.chunk_bytes < kMinChunkBytes ||
+      manifest.chunk_bytes > kMaxChunkBytes || files > kMaxFiles)
     return not_manifest("a number is not possible");
   std::set<std::string> names;
   for (u32 i = 0; i < files; ++i) {
     ModelFile file;
     file.name = reader.text();
-    file.octets = reader.get<u64>();
+    file.bytes = reader.get<u64>();
     if (!reader.is_good()) return not_manifest("it is cut short");
     if (!is_safe_name(file.name) || !names.insert(file.name).second)
       return not_manifest("a file's name is not allowed");
-    if (file.octets > bytes.size() * manifest.chunk_octets)  // a chunk has a hash of 32 octets
+    if (file.bytes > bytes.size() * manifest.chunk_bytes)  // a chunk has a hash of 32 bytes
       return not_manifest("a file is larger than its hashes");
     for (u64 chunk = 0; chunk < manifest.chunks_of(file); ++chunk) {
       Hash& hash = file.hashes.emplace_back();
-      for (u8& octet : hash) octet = reader.get<u8>();
+      for (u8& byte : hash) byte = reader.get<u8>();
       if (!reader.is_good()) return not_manifest("it is cut short");
     }
     manifest.files.push_back(std::move(file));
@@ -83,7 +83,7 @@ bool is_safe_name(std::string_view name) {
 
 u64 Places::bits_offset(const Manifest& manifest) { return manifest.files.size() * sizeof(Place); }
 
-u64 Places::octets_for(const Manifest& manifest) {
+u64 Places::bytes_for(const Manifest& manifest) {
   return bits_offset(manifest) + (manifest.chunks() + 7) / 8;
 }
 

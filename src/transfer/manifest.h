@@ -1,5 +1,5 @@
 // Manifest: the files of a model, and the hash of each chunk of them. All who serve the same model
-// have the same manifest, octet for octet. Places: where one of them has the files in its memory.
+// have the same manifest, byte for byte. Places: where one of them has the files in its memory.
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@ namespace verbena::transfer {
 
 struct ModelFile {
   std::string name{};  // relative, without "." and ".."
-  u64 octets = 0;
+  u64 bytes = 0;
   std::vector<Hash> hashes{};  // of its chunks
   friend bool operator==(const ModelFile&, const ModelFile&) = default;
 };
 
 struct Manifest {
-  static constexpr u64 kMinChunkOctets = 4096, kMaxChunkOctets = u64{64} << 20;
+  static constexpr u64 kMinChunkBytes = 4096, kMaxChunkBytes = u64{64} << 20;
   static constexpr u32 kMaxFiles = 65536;
 
-  u64 chunk_octets = u64{1} << 20;
+  u64 chunk_bytes = u64{1} << 20;
   std::vector<ModelFile> files{};
 
-  [[nodiscard]] u64 octets() const;
+  [[nodiscard]] u64 bytes() const;
   [[nodiscard]] u64 chunks() const;
   [[nodiscard]] u64 chunks_of(const ModelFile& file) const {
-    return (file.octets + chunk_octets - 1) / chunk_octets;
+    return (file.bytes + chunk_bytes - 1) / chunk_bytes;
   }
   [[nodiscard]] std::string encode() const;
-  // Fails on octets that encode() does not produce, and on names that leave the target's folder.
+  // Fails on bytes that encode() does not produce, and on names that leave the target's folder.
   [[nodiscard]] static Expected<Manifest> decode(std::string_view bytes);
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
@@ -46,7 +46,7 @@ struct Place {
 // Places: the place of each file of the manifest, then a bit for each chunk that can be read.
 struct Places {
   std::vector<Place> files{};
-  [[nodiscard]] static u64 octets_for(const Manifest& manifest);
+  [[nodiscard]] static u64 bytes_for(const Manifest& manifest);
   [[nodiscard]] static u64 bits_offset(const Manifest& manifest);
 };
 

@@ -6,9 +6,9 @@ namespace verbena::transfer {
 namespace {
 
 Manifest small_manifest() {
-  return {.chunk_octets = 4096,
-          .files = {{.name = "a.safetensors", .octets = 5000, .hashes = {Hash{1}, Hash{2}}},
-                    {.name = "sub/config.json", .octets = 0}}};
+  return {.chunk_bytes = 4096,
+          .files = {{.name = "a.safetensors", .bytes = 5000, .hashes = {Hash{1}, Hash{2}}},
+                    {.name = "sub/config.json", .bytes = 0}}};
 }
 
 TEST(ManifestTest, DecodesWhatItEncodes) {
@@ -16,7 +16,7 @@ TEST(ManifestTest, DecodesWhatItEncodes) {
   ASSERT_TRUE(decoded.has_value()) << decoded.error();
   EXPECT_EQ(*decoded, small_manifest());
   EXPECT_EQ(decoded->chunks(), 2u);
-  EXPECT_EQ(Places::octets_for(*decoded), 2 * sizeof(Place) + 1);
+  EXPECT_EQ(Places::bytes_for(*decoded), 2 * sizeof(Place) + 1);
 }
 
 TEST(ManifestTest, RefusesTruncationsAndWrongNumbers) {
@@ -25,13 +25,13 @@ TEST(ManifestTest, RefusesTruncationsAndWrongNumbers) {
     EXPECT_FALSE(Manifest::decode(bytes.substr(0, length)).has_value()) << length;
   EXPECT_FALSE(Manifest::decode(bytes + "x").has_value());
   Manifest manifest = small_manifest();
-  manifest.chunk_octets = 1;
+  manifest.chunk_bytes = 1;
   EXPECT_FALSE(Manifest::decode(manifest.encode()).has_value());
   manifest = small_manifest();
   manifest.files[1].name = manifest.files[0].name;
   EXPECT_FALSE(Manifest::decode(manifest.encode()).has_value());
   manifest = small_manifest();
-  manifest.files[1].octets = ~u64{0};
+  manifest.files[1].bytes = ~u64{0};
   EXPECT_FALSE(Manifest::decode(manifest.encode()).has_value());
 }
 

@@ -37,7 +37,7 @@ bool holds(const RemoteRegion& region, u64 address, u64 length) {
 
 std::string range_text(u64 address, u64 length) {
   char text[64];
-  std::snprintf(text, sizeof text, "%llu octets at 0x%llx", static_cast<unsigned long long>(length),
+  std::snprintf(text, sizeof text, "%llu bytes at 0x%llx", static_cast<unsigned long long>(length),
                 static_cast<unsigned long long>(address));
   return text;
 }
@@ -45,7 +45,7 @@ std::string range_text(u64 address, u64 length) {
 }  // namespace
 
 bool is_agent_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameOctets &&
+  return !name.empty() && name.size() <= kMaxNameBytes &&
          std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
 }
 

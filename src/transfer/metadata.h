@@ -1,5 +1,5 @@
 // Metadata: what an agent tells others, so that they can reach it and its memory. Programs carry it
-// as opaque octets.
+// as opaque bytes.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace verbena::transfer {
 
 inline constexpr u32 kMaxRails = 4;
-inline constexpr std::size_t kMaxNameOctets = 255;
+inline constexpr std::size_t kMaxNameBytes = 255;
 inline constexpr u32 kMaxRegions = 65536;
 
 enum RegionRights : u8 { kRemoteRead = 1, kRemoteWrite = 2 };
@@ -34,15 +34,15 @@ struct Metadata {
   std::vector<RemoteRegion> regions{};
 
   [[nodiscard]] std::string encode() const;
-  // Fails on octets that encode() does not produce.
+  // Fails on bytes that encode() does not produce.
   [[nodiscard]] static Expected<Metadata> decode(std::string_view bytes);
   friend bool operator==(const Metadata&, const Metadata&) = default;
 };
 
-// 1 to 255 printable octets without space.
+// 1 to 255 printable bytes without space.
 [[nodiscard]] bool is_agent_name(std::string_view name);
 
-// The index of the region that holds the octets with the right; `id` 0: any region. Fails with the
+// The index of the region that holds the bytes with the right; `id` 0: any region. Fails with the
 // reason. `whose`: as in "of agent b".
 [[nodiscard]] Expected<u32> find_region(const std::vector<RemoteRegion>& regions, u64 id,
                                         u64 address, u64 length, u8 right, std::string_view whose);

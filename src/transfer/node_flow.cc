@@ -13,9 +13,9 @@ constexpr u32 kNoticeCredits = 64, kNoticesOfLane = 1024;
 
 }  // namespace
 
-u64 read_tag(std::span<const u8> octets) {
+u64 read_tag(std::span<const u8> bytes) {
   u64 tag = 0;
-  for (const u8 octet : octets.first(NodeFlow::kTagOctets)) tag = tag << 8 | octet;
+  for (const u8 byte : bytes.first(NodeFlow::kTagBytes)) tag = tag << 8 | byte;
   return tag;
 }
 
@@ -40,7 +40,7 @@ u32 NodeFlow::add_remote_region(u32 r_key) {
 void NodeFlow::add_lane(application::ConnectionId connection) {
   const u32 lane = static_cast<u32>(lanes_.size());
   CHECK(lane < Flow::kMaxLanes);
-  const auto slots = node_.allocate(u64{kNoticesOfLane} * kTagOctets, application::Content::kBytes,
+  const auto slots = node_.allocate(u64{kNoticesOfLane} * kTagBytes, application::Content::kBytes,
                                     application::Access::kLocal);
   CHECK(slots.has_value());
   lanes_.push_back({.connection = connection, .slots = *slots});
@@ -92,11 +92,11 @@ void NodeFlow::post(const Request& request) {
   application::Work work{.id = static_cast<u32>(request.sequence)};
   application::Slice local;
   if (is_notify) {
-    const u64 offset = request.sequence % kNoticesOfLane * kTagOctets;
+    const u64 offset = request.sequence % kNoticesOfLane * kTagBytes;
     const u64 tag = tags_.at(request.transfer);
-    for (u32 i = 0; i < kTagOctets; ++i)
-      lane.slots.bytes[offset + i] = static_cast<u8>(tag >> (8 * (kTagOctets - 1 - i)));
-    local = {lane.slots.address + offset, kTagOctets, lane.slots.l_key};
+    for (u32 i = 0; i < kTagBytes; ++i)
+      lane.slots.bytes[offset + i] = static_cast<u8>(tag >> (8 * (kTagBytes - 1 - i)));
+    local = {lane.slots.address + offset, kTagBytes, lane.slots.l_key};
   } else {
     work.operation = request.kind == Request::Kind::kRead ? application::Operation::kRead
                                                           : application::Operation::kWrite;

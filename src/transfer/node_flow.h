@@ -14,7 +14,7 @@ namespace verbena::transfer {
 
 class NodeFlow {
  public:
-  static constexpr u32 kTagOctets = 8;  // of a notification: the transfer's tag, big endian
+  static constexpr u32 kTagBytes = 8;  // of a notification: the transfer's tag, big endian
 
   NodeFlow(application::Node& node, const FlowLimits& limits);
   ~NodeFlow();
@@ -53,6 +53,6 @@ class NodeFlow {
   std::map<u32, u64> tags_{};
 };
 
-[[nodiscard]] u64 read_tag(std::span<const u8> octets);
+[[nodiscard]] u64 read_tag(std::span<const u8> bytes);
 
 }  // namespace verbena::transfer

@@ -34,7 +34,7 @@ std::optional<u64> bits_of(const Tensor& tensor) {
   return bits;
 }
 
-Expected<Tensor> read_tensor(const std::string& name, const JSON& value, u64 data_octets) {
+Expected<Tensor> read_tensor(const std::string& name, const JSON& value, u64 data_bytes) {
   const std::string whose = "tensor " + name;
   const JSON* const type = value.find("dtype");
   const JSON* const shape = value.find("shape");
@@ -56,39 +56,39 @@ Expected<Tensor> read_tensor(const std::string& name, const JSON& value, u64 dat
     return lies(whose + " has not two data_offsets");
   const auto begin = offsets->items[0].whole(), end = offsets->items[1].whole();
   if (!begin || !end || *begin > *end) return lies(whose + " has impossible data_offsets");
-  if (*end > data_octets)
-    return lies(whose + " ends at octet " + std::to_string(*end) + " of the data, but there are " +
-                std::to_string(data_octets) + ": the file is cut short");
+  if (*end > data_bytes)
+    return lies(whose + " ends at byte " + std::to_string(*end) + " of the data, but there are " +
+                std::to_string(data_bytes) + ": the file is cut short");
   tensor.offset = *begin;
-  tensor.octets = *end - *begin;
+  tensor.bytes = *end - *begin;
   const auto bits = bits_of(tensor);
-  if (!bits || *bits % 8 != 0 || *bits / 8 != tensor.octets)
+  if (!bits || *bits % 8 != 0 || *bits / 8 != tensor.bytes)
     return lies(whose + " has a shape that does not fit its data_offsets");
   return tensor;
 }
 
 }  // namespace
 
-Expected<u64> SafetensorsHeader::json_octets(std::string_view prefix, u64 file_octets) {
+Expected<u64> SafetensorsHeader::json_bytes(std::string_view prefix, u64 file_bytes) {
   FieldReader reader(prefix);
-  const u64 octets = reader.get<u64>();
-  if (!reader.is_good() || file_octets < kPrefixOctets)
+  const u64 bytes = reader.get<u64>();
+  if (!reader.is_good() || file_bytes < kPrefixBytes)
     return tl::unexpected<std::string>("the file is shorter than a safetensors header");
-  if (octets > kMaxOctets) return lies("it says to have " + std::to_string(octets) + " octets");
-  if (octets > file_octets - kPrefixOctets)
-    return lies("it says to have " + std::to_string(octets) + " octets, the file has " +
-                std::to_string(file_octets));
-  return octets;
+  if (bytes > kMaxBytes) return lies("it says to have " + std::to_string(bytes) + " bytes");
+  if (bytes > file_bytes - kPrefixBytes)
+    return lies("it says to have " + std::to_string(bytes) + " bytes, the file has " +
+                std::to_string(file_bytes));
+  return bytes;
 }
 
-Expected<SafetensorsHeader> SafetensorsHeader::parse(std::string_view json, u64 file_octets) {
+Expected<SafetensorsHeader> SafetensorsHeader::parse(std::string_view json, u64 file_bytes) {
   if (json.empty() || json.front() != '{') return lies("it does not begin with {");
   const auto document = JSON::parse(json);
   if (!document) return lies(document.error());
   SafetensorsHeader header;
-  header.data_offset = kPrefixOctets + json.size();
-  if (header.data_offset > file_octets) return lies("it is longer than the file");
-  const u64 data_octets = file_octets - header.data_offset;
+  header.data_offset = kPrefixBytes + json.size();
+  if (header.data_offset > file_bytes) return lies("it is longer than the file");
+  const u64 data_bytes = file_bytes - header.data_offset;
   for (const auto& [name, value] : document->members) {
     if (name == kMetadataKey) {
       for (const auto& [key, text] : value.members) {
@@ -97,23 +97,23 @@ Expected<SafetensorsHeader> SafetensorsHeader::parse(std::string_view json, u64 
       }
       continue;
     }
-    auto tensor = read_tensor(name, value, data_octets);
+    auto tensor = read_tensor(name, value, data_bytes);
     if (!tensor) return tl::unexpected(tensor.error());
     header.tensors.push_back(std::move(*tensor));
   }
   std::ranges::sort(header.tensors, [](const Tensor& a, const Tensor& b) {
-    return a.offset != b.offset ? a.offset < b.offset : a.octets < b.octets;
+    return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
   });
   u64 end = 0;
   for (Tensor& tensor : header.tensors) {
     if (tensor.offset != end)
       return lies("tensor " + tensor.name +
                   (tensor.offset < end ? " overlaps the one before" : " has a hole before it"));
-    end += tensor.octets;
+    end += tensor.bytes;
     tensor.offset += header.data_offset;
   }
-  if (end != data_octets)
-    return lies(std::to_string(data_octets - end) + " octets of the data belong to no tensor");
+  if (end != data_bytes)
+    return lies(std::to_string(data_bytes - end) + " bytes of the data belong to no tensor");
   return header;
 }
 
@@ -140,22 +140,22 @@ std::string make_safetensors_header(std::vector<Tensor>& tensors,
     for (const u64 dimension : tensor.shape)
       shape += (shape.empty() ? "" : ",") + std::to_string(dimension);
     tensor.offset = end;
-    end += tensor.octets;
+    end += tensor.bytes;
     add(tensor.name, "{\"dtype\":" + json_string(tensor.type) + ",\"shape\":[" + shape +
                          "],\"data_offsets\":[" + std::to_string(tensor.offset) + "," +
                          std::to_string(end) + "]}");
   }
   json += "}";
   json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
-  for (Tensor& tensor : tensors) tensor.offset += SafetensorsHeader::kPrefixOctets + json.size();
+  for (Tensor& tensor : tensors) tensor.offset += SafetensorsHeader::kPrefixBytes + json.size();
   return FieldWriter().put(u64{json.size()}).bytes() + json;
 }
 
 Expected<SliceLayout> slice_of(const Tensor& tensor, const Slice& slice) {
   SliceLayout layout{.tensor = tensor,
                      .offset = tensor.offset,
-                     .run = tensor.octets,
-                     .stride = tensor.octets,
+                     .run = tensor.bytes,
+                     .stride = tensor.bytes,
                      .count = 1};
   layout.tensor.offset = 0;
   if (slice.axis == Slice::Axis::kWhole || slice.parts == 1) return layout;
@@ -169,13 +169,13 @@ Expected<SliceLayout> slice_of(const Tensor& tensor, const Slice& slice) {
                           " do not divide by " + std::to_string(slice.parts));
   dimension /= slice.parts;
   layout.count = axis == 0 ? 1 : tensor.shape[0];
-  layout.tensor.octets = tensor.octets / slice.parts;
-  if (layout.count == 0 || layout.tensor.octets == 0) return layout;
-  layout.stride = tensor.octets / layout.count;
-  layout.run = layout.tensor.octets / layout.count;
+  layout.tensor.bytes = tensor.bytes / slice.parts;
+  if (layout.count == 0 || layout.tensor.bytes == 0) return layout;
+  layout.stride = tensor.bytes / layout.count;
+  layout.run = layout.tensor.bytes / layout.count;
   if (layout.run * slice.parts != layout.stride)
     return tl::unexpected("tensor " + tensor.name + ": a part of its" + word +
-                          " is no whole number of octets");
+                          " is no whole number of bytes");
   layout.offset += layout.run * slice.part;
   return layout;
 }

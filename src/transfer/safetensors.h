@@ -1,9 +1,9 @@
 // The header of a safetensors file, and headers that are written.
 //
-//   8 octets: N, little endian | N octets: JSON | the data of all tensors, without holes
+//   8 bytes: N, little endian | N bytes: JSON | the data of all tensors, without holes
 //
-// A file is accepted only if every octet of its data belongs to one tensor, whose type and shape
-// say as many octets: so a file that is cut short or lies is refused before anything is read of it.
+// A file is accepted only if every byte of its data belongs to one tensor, whose type and shape
+// say as many bytes: so a file that is cut short or lies is refused before anything is read of it.
 #pragma once
 
 #include <map>
@@ -21,21 +21,21 @@ struct Tensor {
   u32 element_bits = 0;
   std::vector<u64> shape{};
   u64 offset = 0;  // in the file
-  u64 octets = 0;
+  u64 bytes = 0;
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
 struct SafetensorsHeader {
-  static constexpr u64 kMaxOctets = u64{100} << 20;  // of the JSON; the format's own limit
-  static constexpr u64 kPrefixOctets = 8;
+  static constexpr u64 kMaxBytes = u64{100} << 20;  // of the JSON; the format's own limit
+  static constexpr u64 kPrefixBytes = 8;
 
   u64 data_offset = 0;            // in the file
   std::vector<Tensor> tensors{};  // by offset
   std::map<std::string, std::string> metadata{};
 
-  // The length of the JSON. `prefix`: the first 8 octets of a file of that size.
-  [[nodiscard]] static Expected<u64> json_octets(std::string_view prefix, u64 file_octets);
-  [[nodiscard]] static Expected<SafetensorsHeader> parse(std::string_view json, u64 file_octets);
+  // The length of the JSON. `prefix`: the first 8 bytes of a file of that size.
+  [[nodiscard]] static Expected<u64> json_bytes(std::string_view prefix, u64 file_bytes);
+  [[nodiscard]] static Expected<SafetensorsHeader> parse(std::string_view json, u64 file_bytes);
   [[nodiscard]] const Tensor* find(std::string_view name) const;
 };
 
@@ -50,7 +50,7 @@ struct Slice {
   u32 part = 0, parts = 1;
 };
 
-// A tensor's slice: its shape and size, and where its octets are: `count` runs of `run` octets,
+// A tensor's slice: its shape and size, and where its bytes are: `count` runs of `run` bytes,
 // each `stride` after the one before, the first at `offset` of the file.
 struct SliceLayout {
   Tensor tensor{};  // of the slice; offset 0

@@ -10,8 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string error_of(const std::string& json, u64 data_octets) {
-  const auto header = SafetensorsHeader::parse(json, 8 + json.size() + data_octets);
+std::string error_of(const std::string& json, u64 data_bytes) {
+  const auto header = SafetensorsHeader::parse(json, 8 + json.size() + data_bytes);
   return header ? "" : header.error();
 }
 
@@ -25,7 +25,7 @@ TEST(SafetensorsTest, ReadsAHeader) {
   ASSERT_EQ(header->tensors.size(), 2u);
   EXPECT_EQ(header->tensors[0].name, "a");
   EXPECT_EQ(header->find("b")->offset, 8 + std::strlen(kTwoTensors) + 4);
-  EXPECT_EQ(header->find("b")->octets, 24u);
+  EXPECT_EQ(header->find("b")->bytes, 24u);
   EXPECT_EQ(header->metadata.at("format"), "pt");
   EXPECT_EQ(header->find("c"), nullptr);
 }
@@ -33,7 +33,7 @@ TEST(SafetensorsTest, ReadsAHeader) {
 TEST(SafetensorsTest, RefusesLies) {
   EXPECT_EQ(error_of(kTwoTensors, 28), "");
   EXPECT_THAT(error_of(kTwoTensors, 27), HasSubstr("cut short"));
-  EXPECT_THAT(error_of(kTwoTensors, 29), HasSubstr("1 octets of the data belong to no tensor"));
+  EXPECT_THAT(error_of(kTwoTensors, 29), HasSubstr("1 bytes of the data belong to no tensor"));
   const auto one = [](const std::string& text) { return error_of("{\"t\":" + text + "}", 4); };
   EXPECT_EQ(one(R"({"dtype":"F32","shape":[],"data_offsets":[0,4]})"), "");
   EXPECT_THAT(one(R"({"dtype":"F33","shape":[1],"data_offsets":[0,4]})"), HasSubstr("dtype F33"));
@@ -55,16 +55,16 @@ TEST(SafetensorsTest, RefusesLies) {
 
 TEST(SafetensorsTest, ChecksTheLengthOfTheHeader) {
   const std::string prefix("\x10\0\0\0\0\0\0\0", 8);
-  EXPECT_EQ(*SafetensorsHeader::json_octets(prefix, 24), 16u);
-  EXPECT_FALSE(SafetensorsHeader::json_octets(prefix, 23).has_value());
-  EXPECT_FALSE(SafetensorsHeader::json_octets(prefix.substr(1), 24).has_value());
-  EXPECT_FALSE(SafetensorsHeader::json_octets(std::string(8, '\xff'), ~u64{0}).has_value());
+  EXPECT_EQ(*SafetensorsHeader::json_bytes(prefix, 24), 16u);
+  EXPECT_FALSE(SafetensorsHeader::json_bytes(prefix, 23).has_value());
+  EXPECT_FALSE(SafetensorsHeader::json_bytes(prefix.substr(1), 24).has_value());
+  EXPECT_FALSE(SafetensorsHeader::json_bytes(std::string(8, '\xff'), ~u64{0}).has_value());
 }
 
 TEST(SafetensorsTest, ReadsTheHeaderThatItMakes) {
   std::vector<Tensor> tensors = {
-      {.name = "x", .type = "F16", .element_bits = 16, .shape = {3, 2}, .octets = 12},
-      {.name = "y\"", .type = "U8", .element_bits = 8, .shape = {5}, .octets = 5}};
+      {.name = "x", .type = "F16", .element_bits = 16, .shape = {3, 2}, .bytes = 12},
+      {.name = "y\"", .type = "U8", .element_bits = 8, .shape = {5}, .bytes = 5}};
   const std::string made = make_safetensors_header(tensors, {{"format", "pt"}});
   EXPECT_EQ(made.size() % 8, 0u);
   const auto header = SafetensorsHeader::parse(made.substr(8), made.size() + 17);
@@ -78,7 +78,7 @@ Tensor matrix(u64 rows, u64 columns) {
           .element_bits = 16,
           .shape = {rows, columns},
           .offset = 100,
-          .octets = rows * columns * 2};
+          .bytes = rows * columns * 2};
 }
 
 TEST(SliceTest, RowsAreOneRun) {
@@ -97,7 +97,7 @@ TEST(SliceTest, ColumnsAreARunOfEachRow) {
   EXPECT_EQ(layout->run, 2u);
   EXPECT_EQ(layout->stride, 8u);
   EXPECT_EQ(layout->count, 8u);
-  EXPECT_EQ(layout->tensor.octets, 16u);
+  EXPECT_EQ(layout->tensor.bytes, 16u);
 }
 
 TEST(SliceTest, RefusesWhatDoesNotDivide) {

@@ -9,7 +9,7 @@
 namespace verbena {
 
 struct Acknowledgement {
-  static constexpr u32 kOctets = BTH::kSize + AETH::kSize + 4;  // of the packet: BTH .. ICRC
+  static constexpr u32 kBytes = BTH::kSize + AETH::kSize + 4;  // of the packet: BTH .. ICRC
   PSN psn;
   AETH aeth;
 };

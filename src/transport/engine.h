@@ -28,7 +28,7 @@ namespace verbena {
 // EngineOutputs: the outputs that an engine may have.
 struct EngineOutputs {  // bits: bytes that are stored one by one and read as a word are waited for
   bool send_cqe : 1 = true, receive_cqe : 1 = true, event : 1 = true;
-  bool packet : 1 = true;  // or octets of a stream
+  bool packet : 1 = true;  // or bytes of a stream
   // No output, but a possible effect of a packet: a timer to be looked up.
   bool sooner_timer : 1 = true;
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
@@ -66,8 +66,8 @@ struct EngineCounters {
   u64 roce_adp_retrans = 0;  // packets sent again before the ACK timeout, unasked
   u64 retransmitted_packets = 0;
   // Done without packets; `packets` is how many there would have been.
-  u64 local_write_requests = 0, local_write_packets = 0, local_write_octets = 0;
-  u64 local_read_requests = 0, local_read_packets = 0, local_read_octets = 0;
+  u64 local_write_requests = 0, local_write_packets = 0, local_write_bytes = 0;
+  u64 local_read_requests = 0, local_read_packets = 0, local_read_bytes = 0;
   u64 local_acknowledgements = 0;  // that were no frame
 };
 

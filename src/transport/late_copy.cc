@@ -77,10 +77,9 @@ void LateCopy::pause_from(u64 request) {
 
 LocalWork LateCopy::work() const {
   if (counts_.op == SendOp::kRDMAWrite)
-    return {.writes = counts_.finished,
-            .write_packets = counts_.packets,
-            .write_octets = counts_.bytes};
-  return {.reads = counts_.finished, .read_packets = counts_.packets, .read_octets = counts_.bytes};
+    return {
+        .writes = counts_.finished, .write_packets = counts_.packets, .write_bytes = counts_.bytes};
+  return {.reads = counts_.finished, .read_packets = counts_.packets, .read_bytes = counts_.bytes};
 }
 
 }  // namespace verbena

@@ -42,7 +42,7 @@ bool PeerCopy::add(const Side& side, const SendWQE& wqe, u64 offset, u64 length)
                            .length_bytes = static_cast<u32>(length),
                            .ends_message = offset + length == wqe.length_bytes};
   bytes += length;
-  packets += (length + side.packet_octets - 1) / side.packet_octets;
+  packets += (length + side.packet_bytes - 1) / side.packet_bytes;
   return true;
 }
 
@@ -56,7 +56,7 @@ void PeerCopyCounts::count_in(EngineCounters& counters) const {
   const bool is_write = op == SendOp::kRDMAWrite;
   (is_write ? counters.local_write_requests : counters.local_read_requests) += finished;
   (is_write ? counters.local_write_packets : counters.local_read_packets) += packets;
-  (is_write ? counters.local_write_octets : counters.local_read_octets) += bytes;
+  (is_write ? counters.local_write_bytes : counters.local_read_bytes) += bytes;
 }
 
 }  // namespace verbena

@@ -32,7 +32,7 @@ struct PeerCopy : PeerCopyCounts {
   struct Side {
     const ProtectionTable& memory;
     PDId pd;
-    u32 packet_octets;           // payload of a packet
+    u32 packet_bytes;            // payload of a packet
     Where where = Where::kHere;  // our memory
     [[nodiscard]] u64 part_bytes() const {
       return where == Where::kHere ? kPartBytes : kLatePartBytes;

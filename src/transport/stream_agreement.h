@@ -20,9 +20,9 @@ struct StreamAgreement {
   // This end sends nothing (but `to_send`) before the peer's first message,
   bool awaits_ready = false;
   std::optional<Duration> ready_patience{};  // or so long after the beginning; nullopt: ever
-  u16 ird = 0;                // READs and atomics of the peer that may be outstanding here
-  u16 ord = 0;                // ours there
-  u32 segment_octets = 1448;  // of a TCP segment, at least 128: an FPDU fits one. RFC 5044, 5.1
+  u16 ird = 0;               // READs and atomics of the peer that may be outstanding here
+  u16 ord = 0;               // ours there
+  u32 segment_bytes = 1448;  // of a TCP segment, at least 128: an FPDU fits one. RFC 5044, 5.1
 };
 
 }  // namespace verbena

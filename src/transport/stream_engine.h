@@ -1,8 +1,8 @@
 // StreamEngine: an Engine whose wire side is one reliable byte stream, as TCP carries it: iWARP.
-// Octets that arrive go in by on_octets(), in any pieces; octets to send come out by gather().
-// Contract: as Engine's. After gather() the driver sends a prefix of the gathered octets and
+// Bytes that arrive go in by on_bytes(), in any pieces; bytes to send come out by gather().
+// Contract: as Engine's. After gather() the driver sends a prefix of the gathered bytes and
 // reports its length by on_sent(), before any other call. `now` never goes back.
-// The result does not depend on how the octets are cut into pieces.
+// The result does not depend on how the bytes are cut into pieces.
 #pragma once
 
 #include "transport/engine.h"
@@ -31,22 +31,22 @@ class StreamEngine : public Engine {
   // The stream is set up. The QP enters RTS next. Only in Init, or Reset before it.
   virtual void begin(const StreamAgreement& agreement, Time now) = 0;
 
-  // Takes octets until a message has come out, or all. Returns the rest, for another call once the
+  // Takes bytes until a message has come out, or all. Returns the rest, for another call once the
   // outputs are drained.
-  [[nodiscard]] virtual Bytes on_octets(Bytes octets, Time now) = 0;
-  // Returns false while copies to far memory must end first: on_octets() takes nothing.
-  [[nodiscard]] virtual bool takes_octets() const = 0;
-  // Where the next octets belong, so that a driver may receive them there: payload of a segment
+  [[nodiscard]] virtual Bytes on_bytes(Bytes bytes, Time now) = 0;
+  // Returns false while copies to far memory must end first: on_bytes() takes nothing.
+  [[nodiscard]] virtual bool takes_bytes() const = 0;
+  // Where the next bytes belong, so that a driver may receive them there: payload of a segment
   // that is checked. Empty: nowhere.
   [[nodiscard]] virtual MutableBytes direct_place() = 0;
-  // So many octets were received there.
-  virtual void on_placed(u32 octets, Time now) = 0;
+  // So many bytes were received there.
+  virtual void on_placed(u32 bytes, Time now) = 0;
   virtual void on_end(StreamEnd how, Time now) = 0;
 
-  // Adds the octets to be sent next. If it adds nothing, the stream is idle.
+  // Adds the bytes to be sent next. If it adds nothing, the stream is idle.
   virtual void gather(StreamGather& out, Time now) = 0;
-  // The driver has sent the first `octets` that the last gather() added.
-  virtual void on_sent(const StreamGather& gathered, u32 octets, Time now) = 0;
+  // The driver has sent the first `bytes` that the last gather() added.
+  virtual void on_sent(const StreamGather& gathered, u32 bytes, Time now) = 0;
   // Returns true if nothing more will be sent, and the driver shall end the stream.
   [[nodiscard]] virtual bool wants_end() const = 0;
   [[nodiscard]] virtual StreamCounts counts() const = 0;

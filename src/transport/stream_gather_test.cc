@@ -22,7 +22,7 @@ TEST(StreamGatherTest, CopiesThatFollowEachOtherAreOnePiece) {
   gather.add_copy(bytes_of("header"));
   gather.add_copy(bytes_of("payload"));
   EXPECT_EQ(gather.pieces().size(), 1u);
-  EXPECT_EQ(gather.octets(), 13u);
+  EXPECT_EQ(gather.bytes(), 13u);
   EXPECT_EQ(text_of(gather, 4, 9), "erpay");
 }
 
@@ -34,7 +34,7 @@ TEST(StreamGatherTest, BytesThatStayWhereTheyAreSeparateCopies) {
   gather.add_copy(bytes_of("trailer"));
   ASSERT_EQ(gather.pieces().size(), 3u);
   EXPECT_EQ(gather.pieces()[1].data(), bytes_of(payload).data());
-  EXPECT_EQ(text_of(gather, 0, gather.octets()), "headerpayloadtrailer");
+  EXPECT_EQ(text_of(gather, 0, gather.bytes()), "headerpayloadtrailer");
 }
 
 TEST(StreamGatherTest, TheLastCopiesAreFoundInAnyLength) {
@@ -64,7 +64,7 @@ TEST(StreamGatherTest, ManyShortUnitsFitWhereTheyAreCopied) {
     gather.add_copy(bytes_of("trailer"));
   }
   EXPECT_GT(units, StreamGather::kMaxPieces);
-  EXPECT_LE(gather.octets(), StreamGather::kMaxOctets);
+  EXPECT_LE(gather.bytes(), StreamGather::kMaxBytes);
 }
 
 }  // namespace

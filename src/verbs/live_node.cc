@@ -27,7 +27,7 @@ using application::Work;
 
 constexpr int kResolveTimeout_ms = 2000;
 constexpr u32 kFirstCompletions = 1024;
-constexpr u32 kInlineOctets = 64;
+constexpr u32 kInlineBytes = 64;
 constexpr Duration kLinger = us(20);
 constexpr u32 kSpinsPerLook = 256;
 // With longer lists the peer begins later.
@@ -165,7 +165,7 @@ std::string LiveNode::prepare(rdma_cm_id* bound) {
   cq_ = ibv_create_cq(device_, kFirstCompletions, nullptr, completion_channel_, 0);
   if (cq_ == nullptr) return std::string("ibv_create_cq: ") + std::strerror(errno);
   cq_capacity_ = kFirstCompletions;
-  max_inline_ = kInlineOctets;
+  max_inline_ = kInlineBytes;
   if (!set_nonblocking(events_channel_->fd) || !set_nonblocking(completion_channel_->fd))
     return std::string("fcntl: ") + std::strerror(errno);
   return "";
@@ -213,18 +213,18 @@ Result<Region> LiveNode::register_bytes(std::span<u8> bytes, Access access) {
   if (mr == nullptr) return failure(errno == ENOMEM ? Status::kNoMemory : Status::kInvalidArgument);
   regions_[mr->lkey].first = mr;
   return Region{.address = reinterpret_cast<u64>(bytes.data()),
-                .octets = bytes.size(),
+                .length = bytes.size(),
                 .l_key = mr->lkey,
                 .r_key = mr->rkey,
                 .bytes = bytes};
 }
 
-Result<Region> LiveNode::allocate(u64 octets, application::Content, Access access) {
+Result<Region> LiveNode::allocate(u64 bytes, application::Content, Access access) {
   const bool is_local = access == Access::kLocal;
   auto memory = PageMemory::make(
-      octets, is_local ? PageMemory::Sharing::kPrivate : PageMemory::Sharing::kCommon);
+      bytes, is_local ? PageMemory::Sharing::kPrivate : PageMemory::Sharing::kCommon);
   if (!memory) return failure(Status::kNoMemory);
-  Result<Region> region = register_bytes({memory->data(), octets}, access);
+  Result<Region> region = register_bytes({memory->data(), bytes}, access);
   if (region) regions_[region->l_key].second = std::move(*memory);
   return region;
 }
@@ -473,7 +473,7 @@ void LiveNode::post_receive_now(Connection& connection, ConnectionId id, const R
   note_unposted(id, connection);
   connection.receives.push_back(request);
   connection.receive_slices.push_back(
-      {.addr = receive.into.address, .length = receive.into.octets, .lkey = receive.into.l_key});
+      {.addr = receive.into.address, .length = receive.into.bytes, .lkey = receive.into.l_key});
 }
 
 void LiveNode::note_unposted(ConnectionId id, Connection& connection) {
@@ -542,18 +542,18 @@ void LiveNode::post(ConnectionId id, const Work& work) {
   if (connection == nullptr || connection->cm->qp == nullptr) return;
   CHECK(work.local.size() <= Work::kMaxSlices);
   note_unposted(id, *connection);
-  u32 octets = 0;
+  u32 bytes = 0;
   for (const Slice& slice : work.local) {
     connection->send_slices.push_back(
-        {.addr = slice.address, .length = slice.octets, .lkey = slice.l_key});
-    octets += slice.octets;
+        {.addr = slice.address, .length = slice.bytes, .lkey = slice.l_key});
+    bytes += slice.bytes;
   }
   const bool is_reported = work.report == application::Report::kAlways;
   ibv_send_wr request{};
   request.wr_id = wr_id_of(id, is_reported ? WorkType::kReported : WorkType::kSilent, work.id);
   request.num_sge = static_cast<int>(work.local.size());
   if (must_signal(*connection, is_reported)) request.send_flags = IBV_SEND_SIGNALED;
-  if (work.operation != Operation::kRead && octets <= max_inline_)
+  if (work.operation != Operation::kRead && bytes <= max_inline_)
     request.send_flags |= IBV_SEND_INLINE;
   request.opcode = work.operation == Operation::kSend    ? IBV_WR_SEND
                    : work.operation == Operation::kWrite ? IBV_WR_RDMA_WRITE
@@ -584,7 +584,7 @@ void LiveNode::on_completion(const ibv_wc& completion) {
     case WorkType::kReceive: break;
   }
   Event event{
-      .kind = Event::Kind::kReceived, .connection = id, .id = work, .octets = completion.byte_len};
+      .kind = Event::Kind::kReceived, .connection = id, .id = work, .bytes = completion.byte_len};
   if ((completion.wc_flags & IBV_WC_WITH_INV) != 0) event.invalidated = completion.invalidated_rkey;
   tell(event);
 }

@@ -12,15 +12,15 @@ using application::Event;
 using application::Region;
 
 constexpr u16 kPort = 7472;
-constexpr u32 kMessages = 500, kOctets = 256;  // too long to be inline
+constexpr u32 kMessages = 500, kBytes = 256;  // too long to be inline
 
 Region memory_of(application::Node& node) {
-  return *node.allocate(u64{kMessages} * kOctets, application::Content::kBytes,
+  return *node.allocate(u64{kMessages} * kBytes, application::Content::kBytes,
                         application::Access::kLocal);
 }
 
 application::Slice slice_of(const Region& region, u32 message) {
-  return {region.address + u64{message} * kOctets, kOctets, region.l_key};
+  return {region.address + u64{message} * kBytes, kBytes, region.l_key};
 }
 
 // Takes all messages.
@@ -54,7 +54,7 @@ class Sender final : public application::Program {
   Sender(application::Node& node, const application::Address& to, u32 depth)
       : node_(node), memory_(memory_of(node)) {
     for (std::size_t i = 0; i < memory_.bytes.size(); ++i)
-      memory_.bytes[i] = static_cast<u8>(i / kOctets + i);
+      memory_.bytes[i] = static_cast<u8>(i / kBytes + i);
     EXPECT_TRUE(node.connect(to, {.sends = depth, .receives = 1}, {}).has_value());
   }
   void on_ready() override {

@@ -23,13 +23,13 @@ using nvmf::InitiatorConfig;
 constexpr u16 kNVMePort = 4420;
 constexpr std::string_view kSubsystemNQN = "nqn.2026-01.test:one";
 constexpr std::string_view kHostNQN = "nqn.2026-01.test:host";
-constexpr u64 kOctets = 1 << 20;
+constexpr u64 kBytes = 1 << 20;
 
 class NVMf : public testing::TestWithParam<std::unique_ptr<test::TwoNodes> (*)()> {
  protected:
   NVMf()
       : nodes_(GetParam()()),
-        store_(*nodes_->server().allocate(kOctets, application::Content::kBytes,
+        store_(*nodes_->server().allocate(kBytes, application::Content::kBytes,
                                           application::Access::kLocal),
                9),
         small_store_(*nodes_->server().allocate(8192, application::Content::kBytes,
@@ -38,7 +38,7 @@ class NVMf : public testing::TestWithParam<std::unique_ptr<test::TwoNodes> (*)()
         subsystem_{std::string(kSubsystemNQN)},
         other_{"nqn.2026-01.test:two"},
         target_(nodes_->server(), target_config()),
-        memory_(*nodes_->client().allocate(kOctets, application::Content::kBytes,
+        memory_(*nodes_->client().allocate(kBytes, application::Content::kBytes,
                                            application::Access::kRemoteReadWrite)) {
     subsystem_.add_namespace(store_);
     subsystem_.add_namespace(small_store_);
@@ -79,8 +79,8 @@ class NVMf : public testing::TestWithParam<std::unique_ptr<test::TwoNodes> (*)()
              initiator.state() == Initiator::State::kFailed;
     });
   }
-  DataSlice slice(u64 offset, u32 octets) const {
-    return {memory_.address + offset, octets, memory_.l_key, memory_.r_key};
+  DataSlice slice(u64 offset, u32 bytes) const {
+    return {memory_.address + offset, bytes, memory_.l_key, memory_.r_key};
   }
   Initiator::Result result(Initiator& initiator) {
     Initiator::Result result;
@@ -92,12 +92,12 @@ class NVMf : public testing::TestWithParam<std::unique_ptr<test::TwoNodes> (*)()
     initiator.submit(request);
     return result(initiator).status;
   }
-  void fill(u64 offset, u64 octets, u8 first) {
-    for (u64 i = 0; i < octets; ++i)
+  void fill(u64 offset, u64 bytes, u8 first) {
+    for (u64 i = 0; i < bytes; ++i)
       memory_.bytes[offset + i] = static_cast<u8>(first + i * 7 + i / 256);
   }
-  [[nodiscard]] bool are_equal(u64 a, u64 b, u64 octets) const {
-    return std::memcmp(memory_.bytes.data() + a, memory_.bytes.data() + b, octets) == 0;
+  [[nodiscard]] bool are_equal(u64 a, u64 b, u64 bytes) const {
+    return std::memcmp(memory_.bytes.data() + a, memory_.bytes.data() + b, bytes) == 0;
   }
 
   nvmf::test::ToyCryptography cryptography_;
@@ -113,7 +113,7 @@ TEST_P(NVMf, ConnectsAndLearnsTheNamespaces) {
   connect(initiator);
   ASSERT_EQ(initiator.state(), Initiator::State::kLive) << initiator.failure();
   ASSERT_EQ(initiator.namespaces().size(), 2u);
-  EXPECT_EQ(initiator.namespaces().at(1).blocks, kOctets / 512);
+  EXPECT_EQ(initiator.namespaces().at(1).blocks, kBytes / 512);
   EXPECT_EQ(initiator.namespaces().at(2).block_log2, 12);
   EXPECT_EQ(initiator.controller().subsystem_nqn, kSubsystemNQN);
   EXPECT_EQ(target_.queues(), 3u);
@@ -126,19 +126,19 @@ TEST_P(NVMf, DataComesBackThroughCapsulesAndKeys) {
   Initiator initiator(nodes_->client(), config());
   connect(initiator);
   for (const u32 blocks : {1u, 8u, 16u, 64u, 255u}) {  // 8 KiB fit into a capsule
-    const u32 octets = blocks * 512;
-    fill(0, octets, static_cast<u8>(blocks));
-    EXPECT_EQ(execute(initiator, {.opcode = IOOpcode::kWrite,
-                                  .lba = blocks,
-                                  .blocks = blocks,
-                                  .data = slice(0, octets)}),
-              Status::kSuccess);
+    const u32 bytes = blocks * 512;
+    fill(0, bytes, static_cast<u8>(blocks));
+    EXPECT_EQ(
+        execute(
+            initiator,
+            {.opcode = IOOpcode::kWrite, .lba = blocks, .blocks = blocks, .data = slice(0, bytes)}),
+        Status::kSuccess);
     EXPECT_EQ(execute(initiator, {.opcode = IOOpcode::kRead,
                                   .lba = blocks,
                                   .blocks = blocks,
-                                  .data = slice(kOctets / 2, octets)}),
+                                  .data = slice(kBytes / 2, bytes)}),
               Status::kSuccess);
-    EXPECT_TRUE(are_equal(0, kOctets / 2, octets)) << blocks;
+    EXPECT_TRUE(are_equal(0, kBytes / 2, bytes)) << blocks;
   }
   EXPECT_EQ(execute(initiator, {.opcode = IOOpcode::kFlush}), Status::kSuccess);
   EXPECT_EQ(execute(initiator, {.opcode = IOOpcode::kFlush, .nsid = nvme::kAllNamespaces}),
@@ -166,12 +166,11 @@ TEST_P(NVMf, CompareWriteZeroesAndDeallocate) {
                     {.opcode = IOOpcode::kDatasetManagement, .data = slice(0, 16), .cdw11 = 4}),
             Status::kSuccess);
   EXPECT_EQ(
-      execute(
-          initiator,
-          {.opcode = IOOpcode::kRead, .lba = 0, .blocks = 16, .data = slice(kOctets / 2, 8192)}),
+      execute(initiator,
+              {.opcode = IOOpcode::kRead, .lba = 0, .blocks = 16, .data = slice(kBytes / 2, 8192)}),
       Status::kSuccess);
   for (u32 block = 0; block < 16; ++block) {
-    const auto begin = memory_.bytes.begin() + kOctets / 2 + block * 512;
+    const auto begin = memory_.bytes.begin() + kBytes / 2 + block * 512;
     const bool is_zero = std::all_of(begin, begin + 512, [](u8 b) { return b == 0; });
     EXPECT_EQ(is_zero, (block >= 2 && block < 5) || block == 10 || block == 11) << block;
   }
@@ -180,12 +179,12 @@ TEST_P(NVMf, CompareWriteZeroesAndDeallocate) {
 TEST_P(NVMf, ErrorsAreStatusCodesAndTheQueueGoesOn) {
   Initiator initiator(nodes_->client(), config());
   connect(initiator);
-  const auto read = [&](u32 nsid, u64 lba, u32 blocks, u32 octets) {
+  const auto read = [&](u32 nsid, u64 lba, u32 blocks, u32 bytes) {
     return execute(initiator,
-                   {.nsid = nsid, .lba = lba, .blocks = blocks, .data = slice(0, octets)});
+                   {.nsid = nsid, .lba = lba, .blocks = blocks, .data = slice(0, bytes)});
   };
-  EXPECT_EQ(read(1, kOctets / 512, 1, 512), Status::kLBAOutOfRange);
-  EXPECT_EQ(read(1, kOctets / 512 - 1, 2, 1024), Status::kLBAOutOfRange);
+  EXPECT_EQ(read(1, kBytes / 512, 1, 512), Status::kLBAOutOfRange);
+  EXPECT_EQ(read(1, kBytes / 512 - 1, 2, 1024), Status::kLBAOutOfRange);
   EXPECT_EQ(read(1, ~u64{0}, 1, 512), Status::kLBAOutOfRange);
   EXPECT_EQ(read(3, 0, 1, 512), Status::kInvalidNamespace);
   EXPECT_EQ(read(0, 0, 1, 512), Status::kInvalidNamespace);

@@ -15,19 +15,19 @@ namespace verbena::verbs {
 
 class PageMemory {
  public:
-  static constexpr u64 kHugeOctets = u64{2} << 20;
+  static constexpr u64 kHugeBytes = u64{2} << 20;
 
   // kCommon takes a descriptor, and is private memory where the kernel gives no file.
   enum class Sharing : u8 { kPrivate, kCommon };
 
   PageMemory() = default;
   // Returns nullopt if there is no memory.
-  [[nodiscard]] static std::optional<PageMemory> make(u64 octets, Sharing sharing);
+  [[nodiscard]] static std::optional<PageMemory> make(u64 bytes, Sharing sharing);
   ~PageMemory();
   PageMemory(PageMemory&& other) noexcept { *this = std::move(other); }
   PageMemory& operator=(PageMemory&& other) noexcept {
     std::swap(data_, other.data_);
-    std::swap(octets_, other.octets_);
+    std::swap(bytes_, other.bytes_);
     std::swap(file_, other.file_);
     return *this;
   }
@@ -36,7 +36,7 @@ class PageMemory {
 
  private:
   u8* data_ = nullptr;
-  u64 octets_ = 0;
+  u64 bytes_ = 0;
   int file_ = -1;  // of common memory; the device looks for it among our descriptors
 };
 

@@ -12,13 +12,13 @@ using Sharing = PageMemory::Sharing;
 
 TEST(PageMemoryTest, IsZeroedAndBeginsAtAHugePage) {
   for (const Sharing sharing : {Sharing::kPrivate, Sharing::kCommon})
-    for (const u64 octets : {u64{1}, u64{4096}, u64{70'000}, (u64{5} << 20) + 1}) {
-      const auto memory = PageMemory::make(octets, sharing);
+    for (const u64 bytes : {u64{1}, u64{4096}, u64{70'000}, (u64{5} << 20) + 1}) {
+      const auto memory = PageMemory::make(bytes, sharing);
       ASSERT_TRUE(memory.has_value());
-      EXPECT_EQ(reinterpret_cast<u64>(memory->data()) % PageMemory::kHugeOctets, 0u);
-      EXPECT_TRUE(std::all_of(memory->data(), memory->data() + octets,
-                              [](u8 octet) { return octet == 0; }));
-      std::fill_n(memory->data(), octets, u8{7});
+      EXPECT_EQ(reinterpret_cast<u64>(memory->data()) % PageMemory::kHugeBytes, 0u);
+      EXPECT_TRUE(
+          std::all_of(memory->data(), memory->data() + bytes, [](u8 byte) { return byte == 0; }));
+      std::fill_n(memory->data(), bytes, u8{7});
     }
 }
 

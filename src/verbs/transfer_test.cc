@@ -17,25 +17,25 @@ using application::Event;
 using application::Region;
 
 constexpr u16 kTransferPort = 7473;
-constexpr u64 kMemoryOctets = 1 << 20;
-constexpr u32 kToldOctets = 12;
+constexpr u64 kMemoryBytes = 1 << 20;
+constexpr u32 kToldBytes = 12;
 
 class MemoryServer final : public application::Program {
  public:
   MemoryServer(application::Node& node, const application::Address& at)
       : node_(node),
-        memory_(*node.allocate(kMemoryOctets, Content::kBytes, Access::kRemoteReadWrite)),
-        inbox_(*node.allocate(NodeFlow::kTagOctets, Content::kBytes, Access::kLocal)) {
-    for (u64 i = 0; i < kMemoryOctets; ++i) memory_.bytes[i] = static_cast<u8>(i * 7 + i / 251);
+        memory_(*node.allocate(kMemoryBytes, Content::kBytes, Access::kRemoteReadWrite)),
+        inbox_(*node.allocate(NodeFlow::kTagBytes, Content::kBytes, Access::kLocal)) {
+    for (u64 i = 0; i < kMemoryBytes; ++i) memory_.bytes[i] = static_cast<u8>(i * 7 + i / 251);
     EXPECT_EQ(node.listen(at, {.sends = 4, .receives = 4}), verbena::Status::kOk);
   }
   void on_ready() override {
     for (Event event; node_.poll(event);) {
       if (event.kind == Event::Kind::kReceived) tags_.push_back(read_tag(inbox_.bytes));
       if (event.kind != Event::Kind::kConnectRequest) continue;
-      node_.post_receive(event.connection, 0, {inbox_.address, NodeFlow::kTagOctets, inbox_.l_key});
-      std::array<u8, kToldOctets> told{};
-      Writer<kToldOctets> out(told);
+      node_.post_receive(event.connection, 0, {inbox_.address, NodeFlow::kTagBytes, inbox_.l_key});
+      std::array<u8, kToldBytes> told{};
+      Writer<kToldBytes> out(told);
       out.put64<0>(memory_.address);
       out.put32<8>(memory_.r_key);
       node_.accept(event.connection, told);
@@ -54,8 +54,8 @@ class MemoryClient final : public application::Program {
  public:
   MemoryClient(application::Node& node, const application::Address& server)
       : node_(node),
-        memory_(*node.allocate(kMemoryOctets, Content::kBytes, Access::kLocal)),
-        flow_(node, {.requests_per_lane = 16, .piece_octets = 16384}) {
+        memory_(*node.allocate(kMemoryBytes, Content::kBytes, Access::kLocal)),
+        flow_(node, {.requests_per_lane = 16, .piece_bytes = 16384}) {
     EXPECT_EQ(flow_.add_local_region(memory_.l_key), 0u);
     const auto connection = node.connect(server, {.sends = 32, .receives = 1}, {});
     EXPECT_TRUE(connection.has_value());
@@ -63,7 +63,7 @@ class MemoryClient final : public application::Program {
   void on_ready() override {
     for (Event event; node_.poll(event);) {
       if (event.kind == Event::Kind::kConnected) {
-        const Reader<kToldOctets> in(event.private_data.first<kToldOctets>());
+        const Reader<kToldBytes> in(event.private_data.first<kToldBytes>());
         remote_ = in.get64<0>();
         EXPECT_EQ(flow_.add_remote_region(in.get32<8>()), 0u);
         flow_.add_lane(event.connection);
@@ -74,7 +74,7 @@ class MemoryClient final : public application::Program {
     flow_.pump();
     while (const auto outcome = flow_.poll_outcome()) outcomes_.push_back(outcome->result);
   }
-  // Blocks of 3,000 octets, whose order is reversed.
+  // Blocks of 3,000 bytes, whose order is reversed.
   void start(u32 id, Operation operation, bool notifies) {
     std::vector<Copy> copies;
     for (u64 i = 0; i < kBlocks; ++i)
@@ -121,8 +121,8 @@ TEST_P(TransferOnNodes, ReadsAndWritesLists) {
   client.start(2, Operation::kWrite, true);
   nodes->run(server, client, [&] { return server.tags().size() == 1; });
   EXPECT_EQ(server.tags()[0], 0x112233445566778au);
-  const auto octets = static_cast<std::ptrdiff_t>(MemoryClient::kBlocks * MemoryClient::kBlock);
-  EXPECT_TRUE(std::equal(before.begin(), before.begin() + octets, server.memory().bytes.begin()));
+  const auto bytes = static_cast<std::ptrdiff_t>(MemoryClient::kBlocks * MemoryClient::kBlock);
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + bytes, server.memory().bytes.begin()));
   nodes->run(server, client, [&] { return client.outcomes().size() == 2; });
   EXPECT_EQ(client.outcomes(), (std::vector{Result::kDone, Result::kDone}));
 }

@@ -66,8 +66,8 @@ void RCEnds::to_rtr_of(ibv_qp* of, const ibv_qp* to, const Attributes& attribute
   attr.max_dest_rd_atomic = attributes.max_dest_rd_atomic;
   attr.min_rnr_timer = 1;
   attr.ah_attr = loopback_route();
-  if (is_peer && attributes.peers_last_octet != 0)
-    attr.ah_attr.grh.dgid.raw[15] = attributes.peers_last_octet;
+  if (is_peer && attributes.peers_last_byte != 0)
+    attr.ah_attr.grh.dgid.raw[15] = attributes.peers_last_byte;
   ASSERT_EQ(verbs.modify_qp(of, &attr,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),

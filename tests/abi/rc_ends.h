@@ -68,7 +68,7 @@ class RCEnds : public VerbsTest {
     ibv_qp_state peer_state = IBV_QPS_RTS;
     // The peer's idea of us, if it is wrong.
     const ibv_qp* peers_peer = nullptr;
-    std::uint8_t peers_last_octet = 0;  // of the destination of its path
+    std::uint8_t peers_last_byte = 0;  // of the destination of its path
   };
 
   // --- connections

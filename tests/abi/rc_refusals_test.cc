@@ -206,7 +206,7 @@ const Refusal kRefusals[] = {
     {"PeerOfAnotherAddress", is_any,
      [](Ends& ends) {
        Ends::Attributes attributes = kImpatient;
-       attributes.peers_last_octet = 9;
+       attributes.peers_last_byte = 9;
        ends.reconnect(attributes);
      },
      IBV_WC_RETRY_EXC_ERR},

@@ -14,7 +14,7 @@ namespace {
 using test::StandinCuda;
 
 constexpr std::size_t kCount = 50000;
-constexpr std::size_t kOctets = kCount * sizeof(float);
+constexpr std::size_t kBytes = kCount * sizeof(float);
 
 // A buffer in the stand-in's memory.
 struct OnGPU {
@@ -102,7 +102,7 @@ TEST(GPUBuffersTest, OperationsComeAfterWorkOfTheirStream) {
     OnGPU one(cuda, kCount), sum(cuda, kCount);
     one.fill(0);
     const std::vector<float> later(kCount, static_cast<float>(rank + 1));
-    cuda.to_device_async(one.at, later.data(), kOctets, stream);
+    cuda.to_device_async(one.at, later.data(), kBytes, stream);
     if (verbena_coll_set_gpu_stream(comm, stream) != 0) return "the stream is refused";
     if (verbena_coll_all_reduce(one.data(), sum.data(), kCount, VERBENA_FLOAT32, VERBENA_SUM, comm,
                                 nullptr) != 0)

@@ -1,4 +1,4 @@
-// Input: octets of a TCP stream that carries iWARP, from its first on, or from an FPDU.
+// Input: bytes of a TCP stream that carries iWARP, from its first on, or from an FPDU.
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"

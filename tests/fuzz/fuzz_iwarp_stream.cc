@@ -1,4 +1,4 @@
-// Input: two octets that choose how the rest is cut and whether CRCs are used, then octets that
+// Input: two bytes that choose how the rest is cut and whether CRCs are used, then bytes that
 // come to an iWARP engine on its stream. Memory of the engine's region only may change, only while
 // it is open, and what the engine sends is whole FPDUs.
 #include <algorithm>
@@ -37,10 +37,10 @@ class FuzzedEnd {
     CHECK(engine_.post_send(read, kNow) == PostError::kOk);
     send();
   }
-  void take(std::span<const u8> octets, std::size_t piece) {
-    while (!octets.empty()) {
-      std::span<const u8> part = octets.first(std::min(piece, octets.size()));
-      octets = octets.subspan(part.size());
+  void take(std::span<const u8> bytes, std::size_t piece) {
+    while (!bytes.empty()) {
+      std::span<const u8> part = bytes.first(std::min(piece, bytes.size()));
+      bytes = bytes.subspan(part.size());
       const MutableBytes place = engine_.direct_place();
       const std::size_t direct = std::min(place.size(), part.size());
       if (direct != 0) {
@@ -49,7 +49,7 @@ class FuzzedEnd {
         part = part.subspan(direct);
       }
       while (!part.empty()) {
-        part = engine_.on_octets(part, kNow);
+        part = engine_.on_bytes(part, kNow);
         drain();
       }
       send();
@@ -58,7 +58,7 @@ class FuzzedEnd {
     drain();
     send();
     CHECK(qp_.state == QPState::kError && engine_.wants_end());
-    const auto is_zero = [](u8 octet) { return octet == 0; };
+    const auto is_zero = [](u8 byte) { return byte == 0; };
     CHECK(std::all_of(buffer_.begin(), buffer_.begin() + kGuard, is_zero));
     CHECK(std::all_of(buffer_.end() - kGuard, buffer_.end(), is_zero));
   }
@@ -82,7 +82,7 @@ class FuzzedEnd {
   void send() {
     gather_.clear();
     engine_.gather(gather_, kNow);
-    engine_.on_sent(gather_, gather_.octets(), kNow);
+    engine_.on_sent(gather_, gather_.bytes(), kNow);
     drain();
   }
 

@@ -1,5 +1,5 @@
-// NVMe over Fabrics: connection requests and capsules of any octets to a target, and responses of
-// any octets to a host. The node checks that each access stays in its region; a namespace that no
+// NVMe over Fabrics: connection requests and capsules of any bytes to a target, and responses of
+// any bytes to a host. The node checks that each access stays in its region; a namespace that no
 // host may reach keeps its contents; and the target still serves a host afterwards.
 #include <cstring>
 
@@ -16,19 +16,19 @@ namespace {
 
 using nvmf::test::ScriptedNode;
 
-constexpr u64 kOctets = 64 * 1024;
+constexpr u64 kBytes = 64 * 1024;
 
 // Takes the input from its front.
 class Input {
  public:
   Input(const u8* data, std::size_t size) : left_(data, size) {}
   [[nodiscard]] bool is_empty() const { return left_.empty(); }
-  std::span<const u8> take(std::size_t octets) {
-    const auto part = left_.first(std::min(octets, left_.size()));
+  std::span<const u8> take(std::size_t bytes) {
+    const auto part = left_.first(std::min(bytes, left_.size()));
     left_ = left_.subspan(part.size());
     return part;
   }
-  u8 octet() {
+  u8 byte() {
     const auto part = take(1);
     return part.empty() ? u8{0} : part[0];
   }
@@ -65,9 +65,9 @@ struct World {
   nvmf::test::ToyCryptography cryptography;
   ScriptedNode node;
   nvmf::MemoryStore open{
-      *node.allocate(kOctets, application::Content::kBytes, application::Access::kLocal), 9};
+      *node.allocate(kBytes, application::Content::kBytes, application::Access::kLocal), 9};
   nvmf::MemoryStore secret{
-      *node.allocate(kOctets, application::Content::kBytes, application::Access::kLocal), 9};
+      *node.allocate(kBytes, application::Content::kBytes, application::Access::kLocal), 9};
   nvmf::Subsystem a{"nqn.a"}, b{"nqn.b"};
   nvmf::Target target{node, config(cryptography)};
 
@@ -79,7 +79,7 @@ struct World {
     a.require_authentication(std::string(kSecretHost), {{.key = std::vector<u8>(32, 1)}, {}});
     target.add_subsystem(a);
     target.add_subsystem(b);
-    std::memset(secret.memory()->bytes.data(), 0x5a, kOctets);
+    std::memset(secret.memory()->bytes.data(), 0x5a, kBytes);
     CHECK(target.start() == Status::kOk);
   }
   static nvmf::TargetConfig config(nvmf::Cryptography& cryptography) {
@@ -87,8 +87,8 @@ struct World {
     config.cryptography = &cryptography;
     config.small_buffers = config.large_buffers = 2;
     config.limits.max_transfer_pages_log2 = 4;
-    config.limits.in_capsule_octets = nvme::ConnectData::kSize;
-    config.admin_data_octets = nvme::kIdentifySize;
+    config.limits.in_capsule_bytes = nvme::ConnectData::kSize;
+    config.admin_data_bytes = nvme::kIdentifySize;
     return config;
   }
   application::ConnectionId connect(u16 qid) {
@@ -116,13 +116,13 @@ void fuzz_target(Input& input) {
   world.target.on_ready();
   connections.push_back(world.connect(1));
   while (!input.is_empty()) {
-    const u8 choice = input.octet();
+    const u8 choice = input.byte();
     if (choice == 0xff) {
       connections.push_back(world.node.request(input.take(32)));
     } else if (choice == 0xfe) {
       world.node.ring_alarm();
     } else if (choice == 0xfd) {
-      world.node.disconnect(connections[input.octet() % connections.size()]);
+      world.node.disconnect(connections[input.byte() % connections.size()]);
     } else if (choice == 0xfc) {
       const auto bytes = input.take(64);
       world.node.fetched.assign(bytes.begin(), bytes.end());
@@ -136,14 +136,14 @@ void fuzz_target(Input& input) {
     world.target.on_ready();
   }
   const application::Region secret = *world.secret.memory();
-  for (const u8 octet : secret.bytes) CHECK(octet == 0x5a);
+  for (const u8 byte : secret.bytes) CHECK(byte == 0x5a);
   for (const auto& sent : world.node.sent)
     if (sent.operation == application::Operation::kWrite)
       CHECK(std::search_n(sent.bytes.begin(), sent.bytes.end(), 64, u8{0x5a}) == sent.bytes.end());
   CHECK(world.serves());
 }
 
-// Authentication messages of any octets never authenticate a host without the key.
+// Authentication messages of any bytes never authenticate a host without the key.
 void fuzz_authentication(Input& input) {
   World world;
   const auto id = world.node.request(
@@ -152,9 +152,9 @@ void fuzz_authentication(Input& input) {
   world.node.deliver(id, connect_capsule(0, nvme::kDynamicController, kSecretHost));
   world.target.on_ready();
   while (!input.is_empty()) {
-    const u8 choice = input.octet();
+    const u8 choice = input.byte();
     const bool sends = (choice & 1) != 0;
-    const auto message = input.take(sends ? input.octet() * 4u : 0);
+    const auto message = input.take(sends ? input.byte() * 4u : 0);
     const u32 length = sends ? static_cast<u32>(message.size()) : 16u * choice;
     nvme::Command command{.sgl = sends ? nvme::SGLDescriptor::in_capsule(length)
                                        : nvme::SGLDescriptor::keyed(0x1000, length, 7)};
@@ -178,7 +178,7 @@ void fuzz_authentication(Input& input) {
   CHECK(world.serves());
 }
 
-// Messages of any octets to a host that authenticates itself and its controller.
+// Messages of any bytes to a host that authenticates itself and its controller.
 void fuzz_host_authentication(Input& input) {
   nvmf::test::ToyCryptography cryptography;
   const nvmf::CHAPKeys keys{{.key = std::vector<u8>(32, 1)},
@@ -187,7 +187,7 @@ void fuzz_host_authentication(Input& input) {
   nvmf::HostAuthentication host(cryptography, keys, policy, {"nqn.h", "nqn.a"}, 0);
   while (!input.is_empty() && !host.is_over()) {
     (void)host.poll_message();
-    host.on_message(input.take(input.octet() * 4u));
+    host.on_message(input.take(input.byte() * 4u));
   }
   CHECK(!host.is_authenticated());
 }
@@ -204,7 +204,7 @@ void fuzz_host(Input& input) {
   node.establish(last);
   initiator.on_ready();
   while (!input.is_empty()) {
-    const u8 choice = input.octet();
+    const u8 choice = input.byte();
     std::array<u8, nvme::Completion::kSize> response{};
     const auto bytes = input.take(choice == 0xff ? 7 : nvme::Completion::kSize);
     std::copy(bytes.begin(), bytes.end(), response.begin());

@@ -30,7 +30,7 @@ OURS, LINUX = "10.77.0.1", "10.77.0.2"
 NQN = "nqn.2026-01.io.verbena:interop"
 LINUX_NQN = "lab"
 TIME_LIMIT_S = 1100
-DISK_OCTETS = 96 << 20
+DISK_BYTES = 96 << 20
 
 
 class Failure(Exception):
@@ -73,7 +73,7 @@ class Ours:
     def start_target(self, address=OURS):
         if not self.disk.exists():
             with self.disk.open("wb") as disk:
-                disk.truncate(DISK_OCTETS)
+                disk.truncate(DISK_BYTES)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*self.command, "target", *self.device, "--nqn", NQN, "--namespace", str(self.disk),
@@ -259,7 +259,7 @@ def linux_target(ours):
     if not any(record["subnqn"] == LINUX_NQN for record in log["records"]):
         raise Failure(str(log))
     told = json.loads(ours.run("connect", LINUX, "--nqn", LINUX_NQN, "--json"))
-    if told["namespaces"][0]["octets"] != 64 << 20:
+    if told["namespaces"][0]["bytes"] != 64 << 20:
         raise Failure(str(told))
     data = os.urandom(3 << 20)
     ours.run("write", LINUX, "--nqn", LINUX_NQN, "--offset", "64K", input=data)

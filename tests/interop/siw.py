@@ -211,7 +211,7 @@ def refusals():
     """The name, the refusal, and whether our side is the active one."""
     for name, refusal in REFUSALS.items():
         for we_are_active in (True, False):
-            # One side alone has our rules, and one side's octets are corrupted.
+            # One side alone has our rules, and one side's bytes are corrupted.
             if not refusal.rules or we_are_active:
                 yield name, refusal, we_are_active
 

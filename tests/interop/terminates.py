@@ -22,12 +22,12 @@ class Terminate:
 
 def frames(file):
     """Ethernet frames of a little-endian pcap, as tcpdump writes it here."""
-    octets = pathlib.Path(file).read_bytes()
+    stream = pathlib.Path(file).read_bytes()
     at = PCAP_HEADER
-    while at + RECORD_HEADER <= len(octets):
-        size = struct.unpack_from("<I", octets, at + 8)[0]
+    while at + RECORD_HEADER <= len(stream):
+        size = struct.unpack_from("<I", stream, at + 8)[0]
         at += RECORD_HEADER
-        yield octets[at:at + size]
+        yield stream[at:at + size]
         at += size
 
 
@@ -44,17 +44,17 @@ def segments(file):
 
 
 def streams(file):
-    """The octets of each sender, in order."""
-    first, octets = {}, {}
+    """The bytes of each sender, in order."""
+    first, stream = {}, {}
     for sender, sequence, flags, payload in segments(file):
         if flags & SYN:
-            first[sender], octets[sender] = sequence + 1, bytearray()
+            first[sender], stream[sender] = sequence + 1, bytearray()
         if sender not in first:
             continue
         at = (sequence - first[sender]) % 2 ** 32
-        if payload and at <= len(octets[sender]):
-            octets[sender][at:at + len(payload)] = payload
-    return octets
+        if payload and at <= len(stream[sender]):
+            stream[sender][at:at + len(payload)] = payload
+    return stream
 
 
 def ulpdus(stream):

@@ -14,10 +14,10 @@ std::string job(u32 hosts, const Wire& wire, const std::string& collective) {
       hosts, wire.settings, collective);
 }
 
-// A message over one switch, from its first octet to its last.
-double message(const Wire& wire, double octets) {
+// A message over one switch, from its first byte to its last.
+double message(const Wire& wire, double bytes) {
   const double again = wire.cuts_through ? 8 : wire.full_packet();
-  return (wire.octets(octets) + again) * 8 / kRate + 2 * kDelay + wire.switch_latency;
+  return (wire.bytes(bytes) + again) * 8 / kRate + 2 * kDelay + wire.switch_latency;
 }
 
 TEST(Collectives, Rings) {
@@ -36,8 +36,8 @@ TEST(Collectives, HalvingDoubling) {
   for (const Wire& wire : {rocev2(), infiniband()})
     for (const u32 n : {4u, 8u, 16u}) {
       double sum = 0;
-      for (double octets = 16.0 * (1 << 20) / 2; octets >= 16.0 * (1 << 20) / n; octets /= 2)
-        sum += 2 * message(wire, octets);
+      for (double bytes = 16.0 * (1 << 20) / 2; bytes >= 16.0 * (1 << 20) / n; bytes /= 2)
+        sum += 2 * message(wire, bytes);
       expect_close(
           job_seconds(job(n, wire, "algorithm: halving doubling, channels: 1, size: 16MiB")), sum,
           fmt::format("{}, {}", n, wire.name));
@@ -52,14 +52,14 @@ TEST(Collectives, ABroadcastIsAPipeline) {
         job_seconds(job(8, wire,
                         "operation: broadcast, algorithm: ring, channels: 1, chunk: 256KiB, "
                         "size: 16MiB")),
-        hops * message(wire, piece) + (pieces - 1) * wire.octets(piece) * 8 / kRate, wire.name);
+        hops * message(wire, piece) + (pieces - 1) * wire.bytes(piece) * 8 / kRate, wire.name);
   }
 }
 
 // An inner node of the tree sends each piece up, and down to two children. With credits it takes
 // longer: children's packets wait in the input buffers of the switch behind each other.
 TEST(Collectives, ATreeIsBoundByItsInnerNodes) {
-  const double closed_form = 3 * rocev2().octets(64.0 * (1 << 20)) * 8 / kRate;
+  const double closed_form = 3 * rocev2().bytes(64.0 * (1 << 20)) * 8 / kRate;
   const std::string rest = "algorithm: tree, channels: 1, chunk: 64KiB, size: 64MiB";
   expect_close(job_seconds(job(8, rocev2(), rest)), closed_form, "rocev2", 0.03);
   EXPECT_GT(job_seconds(job(8, infiniband(), rest)), closed_form);
@@ -79,7 +79,7 @@ TEST(Collectives, AllToAll) {
 TEST(Collectives, AllToAllFillsTheLineByDefault) {
   const double seconds =
       job_seconds(job(64, rocev2(), "operation: all to all, algorithm: direct, size: 16MiB"));
-  EXPECT_GT(63.0 / 64 * rocev2().octets(16.0 * (1 << 20)) * 8 / kRate / seconds, 0.8);
+  EXPECT_GT(63.0 / 64 * rocev2().bytes(16.0 * (1 << 20)) * 8 / kRate / seconds, 0.8);
 }
 
 // Inside a node: 450 GB/s and 700 ns.
@@ -90,14 +90,14 @@ TEST(Collectives, NVLink) {
       "collective: {gpus_per_node: 8, channels: 1, chunk: 64MiB, size: 64MiB, algorithm: ";
   expect_close(job_seconds(text + "ring}\n"), 14 * hop, "ring");
   double sum = 0;
-  for (const double octets : {32.0, 16.0, 8.0}) sum += 2 * (700e-9 + octets * (1 << 20) / 450e9);
+  for (const double bytes : {32.0, 16.0, 8.0}) sum += 2 * (700e-9 + bytes * (1 << 20) / 450e9);
   expect_close(job_seconds(text + "halving doubling}\n"), sum, "halving doubling");
 }
 
 // A rail ring of two nodes: two hops by NIC in a round of eight, the others by NVLink; the slower
 // of both kinds is what a round waits for.
 TEST(Collectives, HierarchicalHasThreeStages) {
-  const double octets = 8.0 * (1 << 20), shard = octets / 4;
+  const double bytes = 8.0 * (1 << 20), shard = bytes / 4;
   const double within = 3 * (700e-9 + shard / 450e9);
   const double between = 2 * message(rocev2(), shard / 2);
   expect_close(

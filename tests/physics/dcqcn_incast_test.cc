@@ -50,14 +50,14 @@ TEST(DCQCNIncast, ThePapersParametersGiveThePapersFigures) {
     Simulation simulation(scenario);
     const u32 end = simulation.ports().end_of(simulation.ports().ends()[0].peer, 0);
     u64 longest = 0, sent_before = 0;
-    const auto sent = [&] { return simulation.totals()[end].sent_octets; };
+    const auto sent = [&] { return simulation.totals()[end].sent_bytes; };
     const NodeIndex hub = simulation.ports().ends()[end].node;
     while (simulation.now() < Time() + ms(20)) simulation.advance();
     sent_before = sent();
     const Time since = simulation.now();
     u64 sum = 0, count = 0;
     while (simulation.advance()) {
-      const u64 queue = simulation.network().switch_at(hub)->waiting_octets(0);
+      const u64 queue = simulation.network().switch_at(hub)->waiting_bytes(0);
       longest = std::max(longest, queue);
       sum += queue;
       ++count;

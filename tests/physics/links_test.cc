@@ -13,19 +13,19 @@ std::string star(u32 hosts, double gigabits, double delay_ns, const Wire& wire,
       gigabits, delay_ns, wire.settings, rest);
 }
 
-std::string flow(double octets, const std::string& from = "h1", const std::string& to = "h0") {
+std::string flow(double bytes, const std::string& from = "h1", const std::string& to = "h0") {
   return fmt::format("workload: {{kind: flows, flows: [{{from: {}, to: {}, size: {:.0f}}}]}}\n",
-                     from, to, octets);
+                     from, to, bytes);
 }
 
-// From the first octet to the last acknowledgement over `switches`: all packets once, the last of
+// From the first byte to the last acknowledgement over `switches`: all packets once, the last of
 // them (or its head) again at each switch.
-double alone(const Wire& wire, double octets, double bps, double delay, u32 switches) {
-  const double last = wire.packets(octets) > 1 ? wire.full_packet() : wire.octets(octets);
+double alone(const Wire& wire, double bytes, double bps, double delay, u32 switches) {
+  const double last = wire.packets(bytes) > 1 ? wire.full_packet() : wire.bytes(bytes);
   const double again = wire.cuts_through ? 8 : last;
   const double ack = wire.cuts_through ? 8 : wire.acknowledgement + wire.gap;
   const double one_way = (switches + 1) * delay + switches * wire.switch_latency;
-  return (wire.octets(octets) + switches * again) * 8 / bps +
+  return (wire.bytes(bytes) + switches * again) * 8 / bps +
          ((wire.acknowledgement + wire.gap) + switches * ack) * 8 / bps + 2 * one_way;
 }
 
@@ -124,13 +124,13 @@ TEST(Links, CreditsCarryTheirBufferInARoundTrip) {
   }
 }
 
-// K senders to one host share its link to the octet, whatever holds them back.
+// K senders to one host share its link to the byte, whatever holds them back.
 TEST(Links, AnIncastTakesTheSumOfItsFlows) {
   for (const Wire& wire : {rocev2(), infiniband()})
     for (const u32 senders : {2u, 8u, 16u}) {
       const Ran ran =
           run(star(senders + 1, 100, 500, wire, "workload: {kind: incast, size: 2MB}\n"));
-      expect_close(ran.summary.fct_max->seconds(), senders * wire.octets(2e6) * 8 / 100e9 + 3e-6,
+      expect_close(ran.summary.fct_max->seconds(), senders * wire.bytes(2e6) * 8 / 100e9 + 3e-6,
                    fmt::format("{} x {}", senders, wire.name));
       EXPECT_GT(*ran.summary.fairness, 0.99);
       EXPECT_EQ(ran.summary.drops, 0u);
@@ -145,7 +145,7 @@ TEST(Links, SharesAreMaxMinFair) {
                              "workload: {kind: flows, flows: [{from: h1, to: h0, size: 10MB}, "
                              "{from: h1, to: h2, size: 10MB}]}\n"));
     for (const double seconds : ran.seconds)
-      expect_close(seconds, 2 * wire.octets(10e6) * 8 / 100e9, wire.name);
+      expect_close(seconds, 2 * wire.bytes(10e6) * 8 / 100e9, wire.name);
   }
 }
 
@@ -161,10 +161,10 @@ TEST(Links, OversubscriptionDividesTheRate) {
                wire.settings + "workload: {kind: flows, flows: [" + flows + "]}\n")
         .seconds;
   };
-  const double closed_form = 8 * rocev2().octets(4e6) * 8 / 400e9 + 4e-6;
+  const double closed_form = 8 * rocev2().bytes(4e6) * 8 / 400e9 + 4e-6;
   for (const double one : seconds(rocev2())) expect_close(one, closed_form, "rocev2");
   for (const double one : seconds(infiniband())) {
-    EXPECT_GT(one, 8 * infiniband().octets(4e6) * 8 / 400e9);
+    EXPECT_GT(one, 8 * infiniband().bytes(4e6) * 8 / 400e9);
     EXPECT_LT(one, 1.25 * closed_form);
   }
 }
@@ -216,7 +216,7 @@ TEST(Links, HeadroomIsWhatIsUnderWay) {
 }
 
 // A program that reads at 10 Gb/s has 10 MB after 8 ms.
-TEST(Links, AReaderHasTheOctetsWhenItHasReadThem) {
+TEST(Links, AReaderHasTheBytesWhenItHasReadThem) {
   const Ran ran =
       run("topology: {kind: star, hosts: 2}\ntechnology: tcp\n"
           "faults: [{slow_receiver: h0, drain: 10Gbps}]\n" +

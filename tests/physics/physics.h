@@ -50,23 +50,23 @@ inline double job_seconds(const std::string& text) {
   return results.empty() ? 0 : results.front().seconds();
 }
 
-// A technology as its standards have it: octets of a packet, and what a switch takes for it.
+// A technology as its standards have it: bytes of a packet, and what a switch takes for it.
 struct Wire {
   std::string name;
-  double payload;          // of a full packet, octets
+  double payload;          // of a full packet, bytes
   double headers;          // of each, with FCS or CRCs
   double first_headers;    // what the first has besides
-  double acknowledgement;  // octets
+  double acknowledgement;  // bytes
   double gap;              // preamble and gap between frames
   double switch_latency;   // seconds
   bool cuts_through;
   std::string settings;  // in YAML: no congestion control where the link is not shared
 
-  [[nodiscard]] double packets(double octets) const {
-    return std::max(1.0, std::ceil(octets / payload));
+  [[nodiscard]] double packets(double bytes) const {
+    return std::max(1.0, std::ceil(bytes / payload));
   }
-  // All packets of a flow, as octets' times on the wire.
-  [[nodiscard]] double octets(double flow) const {
+  // All packets of a flow, as bytes' times on the wire.
+  [[nodiscard]] double bytes(double flow) const {
     return flow + packets(flow) * (headers + gap) + first_headers;
   }
   [[nodiscard]] double full_packet() const { return payload + headers + gap; }

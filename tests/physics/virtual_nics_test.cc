@@ -5,7 +5,7 @@
 namespace verbena::physics {
 namespace virtual_nics {
 
-constexpr double kOctets = 20e6, kPayload = 4096;
+constexpr double kBytes = 20e6, kPayload = 4096;
 
 std::string scenario(u32 hosts, const std::string& settings, const std::string& flows) {
   return fmt::format(
@@ -15,15 +15,15 @@ std::string scenario(u32 hosts, const std::string& settings, const std::string& 
 }
 
 std::string flow(const std::string& from) {
-  return fmt::format("{{from: {}, to: h0, size: {:.0f}}}", from, kOctets);
+  return fmt::format("{{from: {}, to: h0, size: {:.0f}}}", from, kBytes);
 }
 
 double seconds_with(const std::string& settings) {
   return run(scenario(2, settings, flow("h1"))).seconds.front();
 }
 
-// Returns the time of frames of `octets` at a rate that counts no preamble and gap.
-double at_rate(double octets, double bps) { return kOctets / kPayload * octets * 8 / bps; }
+// Returns the time of frames of `bytes` at a rate that counts no preamble and gap.
+double at_rate(double bytes, double bps) { return kBytes / kPayload * bytes * 8 / bps; }
 
 TEST(VirtualNICs, AFlowHasItsFunctionsRate) {
   for (const double gigabits : {1.0, 10.0, 50.0})
@@ -48,19 +48,19 @@ TEST(VirtualNICs, EachFunctionKeepsItsRate) {
                  0.01);
 }
 
-TEST(VirtualNICs, EncryptionByTheNICCostsItsOctets) {
+TEST(VirtualNICs, EncryptionByTheNICCostsItsBytes) {
   expect_close(seconds_with("encryption: psp_nic") / seconds_with("mtu: 4096"),
-               (kPayload + 62 + 20 + 40) / (kPayload + 62 + 20), "overhead of 40 octets", 0.002);
+               (kPayload + 62 + 20 + 40) / (kPayload + 62 + 20), "overhead of 40 bytes", 0.002);
 }
 
-TEST(VirtualNICs, EncryptionByTheCPUCostsPacketsAndOctets) {
+TEST(VirtualNICs, EncryptionByTheCPUCostsPacketsAndBytes) {
   const double frame = kPayload + 62 + 40;
   const double engine = 450e-9 + frame * 8 / 45e9;
-  expect_close(seconds_with("encryption: psp_cpu"), kOctets / kPayload * engine, "one core", 0.005);
+  expect_close(seconds_with("encryption: psp_cpu"), kBytes / kPayload * engine, "one core", 0.005);
   expect_close(seconds_with("encryption: {preset: psp_cpu, cores: 2}"),
-               kOctets / kPayload * engine / 2, "two cores", 0.005);
+               kBytes / kPayload * engine / 2, "two cores", 0.005);
   expect_close(seconds_with("encryption: {preset: psp_cpu, packet: 2us, rate: 400Gbps}"),
-               kOctets / kPayload * (2e-6 + frame * 8 / 400e9), "given costs", 0.005);
+               kBytes / kPayload * (2e-6 + frame * 8 / 400e9), "given costs", 0.005);
 }
 
 }  // namespace virtual_nics

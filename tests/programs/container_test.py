@@ -87,7 +87,7 @@ class Instructions(unittest.TestCase):
     def test_a_layer_holds_what_changed(self):
         before = {"/a": (1, 10, 100), "/b": (2, 10, 100)}
         after = {"/a": (1, 10, 100), "/b": (2, 11, 120), "/c": (3, 12, 7), "/hard link of c": (3, 12, 7)}
-        self.assertEqual(engine().added_octets(before, after), 127)
+        self.assertEqual(engine().added_bytes(before, after), 127)
 
 
 @testing.thorough

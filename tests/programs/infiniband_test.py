@@ -603,12 +603,12 @@ class VerbsTest(Subnet):
         leaf = self.lid_of_switch("leaf0")  # whose port 2 leads to h1, which is written to
         text = self.run_on("h0", "perfquery", "-x", str(leaf), "2")
         sent = {name: int(value) for name, value in re.findall(r"(Port\w+):\.*(\d+)", text)}
-        # 4096 octets, LRH, BTH, ICRC; the first of a message with a RETH. PortXmitData is in words.
+        # 4096 bytes, LRH, BTH, ICRC; the first of a message with a RETH. PortXmitData is in words.
         packets = count * size // 4096
-        octets = packets * (4096 + 8 + 12 + 4) + count * 16
+        total = packets * (4096 + 8 + 12 + 4) + count * 16
         self.assertGreaterEqual(sent["PortXmitPkts"], packets)
-        self.assertGreaterEqual(sent["PortXmitData"] * 4, octets)
-        self.assertLess(sent["PortXmitData"] * 4, octets * 1.1)
+        self.assertGreaterEqual(sent["PortXmitData"] * 4, total)
+        self.assertLess(sent["PortXmitData"] * 4, total * 1.1)
 
 
 if __name__ == "__main__":

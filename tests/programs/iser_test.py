@@ -93,7 +93,7 @@ class ISERTest(unittest.TestCase):
     @unittest.skipUnless(QEMU_ISCSI.exists() and shutil.which("qemu-io"),
                          "qemu-utils or qemu-block-extra is not installed")
     def test_a_disk_is_written_and_read_back(self):
-        """By blocks of 256 KiB, each of another octet: libiscsi takes less than 512 KiB over iSER."""
+        """By blocks of 256 KiB, each of another byte: libiscsi takes less than 512 KiB over iSER."""
         self.admit(INITIATOR)
         writes, reads = [], []
         for number in range(DISK_MIB << 2):

@@ -362,8 +362,8 @@ TERMINATE = 7
 
 def crc32c(data):
     crc = 0xffffffff
-    for octet in data:
-        crc ^= octet
+    for byte in data:
+        crc ^= byte
         for _ in range(8):
             crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
     return crc ^ 0xffffffff
@@ -374,9 +374,9 @@ def mpa_request(flags=CRC, revision=1, data=b""):
 
 
 def fpdu(ulpdu, spoil=0):
-    octets = struct.pack(">H", len(ulpdu)) + ulpdu
-    octets += bytes(-len(octets) % 4)
-    return octets + struct.pack("<I", crc32c(octets) ^ spoil)
+    fpdu = struct.pack(">H", len(ulpdu)) + ulpdu
+    fpdu += bytes(-len(fpdu) % 4)
+    return fpdu + struct.pack("<I", crc32c(fpdu) ^ spoil)
 
 
 def tagged(opcode, stag, to, payload, ddp=1):
@@ -420,10 +420,10 @@ class HandWrittenPeerTest(IWARPCase):
         return peer
 
     @staticmethod
-    def receive(peer, octets):
+    def receive(peer, size):
         data = b""
-        while len(data) < octets:
-            more = peer.recv(octets - len(data))
+        while len(data) < size:
+            more = peer.recv(size - len(data))
             if not more:
                 break
             data += more
@@ -446,10 +446,10 @@ class HandWrittenPeerTest(IWARPCase):
         return len(os.listdir(f"/proc/{self.server.pid}/fd"))
 
     def test_faults_end_the_stream_with_their_terminate(self):
-        for name, (octets, reason) in FAULTS.items():
+        for name, (garbage, reason) in FAULTS.items():
             with self.subTest(fault=name):
                 peer = self.begin()
-                peer.sendall(octets)
+                peer.sendall(garbage)
                 answer = self.receive(peer, 10_000)  # to the end of the stream
                 (length,) = struct.unpack_from(">H", answer)
                 self.assertGreaterEqual(length, 18 + 4, answer)
@@ -472,10 +472,10 @@ class HandWrittenPeerTest(IWARPCase):
 
     def test_garbage_and_silence_hinder_nobody(self):
         peers = [self.connect() for _ in range(20)]
-        for number, octets in enumerate((b"GET / HTTP/1.1\r\n\r\n", b"\0" * 100, b"MPA ID Rep Frame",
+        for number, garbage in enumerate((b"GET / HTTP/1.1\r\n\r\n", b"\0" * 100, b"MPA ID Rep Frame",
                                          mpa_request(revision=8), mpa_request(revision=9),
                                          mpa_request()[:17], b"MPA ID Req Frame\0\1\xff\xff")):
-            peers[number].sendall(octets)
+            peers[number].sendall(garbage)
         self.check_honest_peer()
         for number in (0, 1, 2):
             self.assertEqual(peers[number].recv(100), b"")
@@ -483,19 +483,19 @@ class HandWrittenPeerTest(IWARPCase):
             self.assertEqual(self.receive(peers[number], 20)[16] & REJECTED, REJECTED)
         self.assertFalse(self.server.ended(), self.server)
 
-    def test_an_end_at_every_octet(self):
-        """Closed, reset and half-closed, after each octet of a request and an FPDU."""
+    def test_an_end_at_every_byte(self):
+        """Closed, reset and half-closed, after each byte of a request and an FPDU."""
         request, message = mpa_request(), fpdu(tagged(0, 0x1234, 0, b"x" * 9))
         self.check_honest_peer()
         before = self.descriptors()
-        for octets in range(len(request) + len(message) + 1):
+        for cut in range(len(request) + len(message) + 1):
             for end in (self.close, self.reset, self.half_close):
                 peer = self.connect()
-                peer.sendall(request[:octets])
-                if octets >= len(request):  # rping takes one request at a time
+                peer.sendall(request[:cut])
+                if cut >= len(request):  # rping takes one request at a time
                     self.assertEqual(len(self.receive(peer, 20)), 20)
-                    peer.sendall(message[:octets - len(request)])
-                with self.subTest(octets=octets, end=end.__name__):
+                    peer.sendall(message[:cut - len(request)])
+                with self.subTest(cut=cut, end=end.__name__):
                     end(peer)
         self.check_honest_peer()
         harness.wait_until(lambda: self.descriptors() <= before, LIMIT_S, "all are closed")
@@ -555,12 +555,12 @@ class HandWrittenPeerTest(IWARPCase):
         self.check_honest_peer()
 
     def test_ten_thousand_connections_as_fast_as_they_come(self):
-        """Each ends after no octet, one, or a request."""
+        """Each ends after no byte, one, or a request."""
         before = self.descriptors()
-        octets = (b"", b"x", mpa_request(revision=9))
+        garbage = (b"", b"x", mpa_request(revision=9))
         for number in range(10_000):
             peer = socket.create_connection((BUILD.address, self.port), timeout=20)
-            peer.send(octets[number % 3])
+            peer.send(garbage[number % 3])
             peer.close()
         self.check_honest_peer()
         harness.wait_until(lambda: self.descriptors() <= before + 2, LIMIT_S, "all are closed")

@@ -251,7 +251,7 @@ class Report(unittest.TestCase):
                                          "--set", "collective.algorithm=rail ring")
         self.assertEqual(results.execute("SELECT mistake FROM collectives").fetchall(),
                          [("interrupted",)])
-        self.assertGreater(results.execute("SELECT sum(sent_octets) FROM ports").fetchone()[0], 0)
+        self.assertGreater(results.execute("SELECT sum(sent_bytes) FROM ports").fetchone()[0], 0)
         self.assertEqual(list(data["runs"]), ["rail ring"])
 
     def test_an_interrupted_step_leaves_what_there_was(self):

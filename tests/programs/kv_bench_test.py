@@ -31,7 +31,7 @@ class KVBenchTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         told = json.loads(done.stdout)
         self.assertEqual(told["blocks"], 32 * 4 * 2)
-        self.assertEqual(told["octets"], 32 * 64 * 2 * 128 * 2)  # one of eight heads
+        self.assertEqual(told["bytes"], 32 * 64 * 2 * 128 * 2)  # one of eight heads
         for name in ("us", "ttft_added_us", "gbps", "blocks_per_s", "contiguous_gbps", "tcp_gbps"):
             self.assertGreater(told[name], 0, name)
         self.assertEqual(told["technology"], "rocev2")
@@ -62,7 +62,7 @@ class KVBenchTest(unittest.TestCase):
     def test_latent_caches(self):
         done = bench("--model", "deepseek-v3", "--tokens", 64, "--iterations", 1, "--baseline",
                      "none", "--json")
-        self.assertEqual(json.loads(done.stdout)["octets"], 61 * 64 * 576 * 2)
+        self.assertEqual(json.loads(done.stdout)["bytes"], 61 * 64 * 576 * 2)
 
     def test_faults(self):
         done = bench("--tokens", 64, "--iterations", 1, "--baseline", "none", "--fault", "loss 1%")

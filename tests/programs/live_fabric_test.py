@@ -18,9 +18,9 @@ import harness
 BUILD = harness.build_from_command_line()
 LIMIT_S = 60
 FIGURES = re.compile(
-    r"(?P<host>\w+): sent (?P<sent>\d+) packets, \d+ octets(, data at (?P<rate_out>[\d.]+) Gb/s)?; "
+    r"(?P<host>\w+): sent (?P<sent>\d+) packets, \d+ bytes(, data at (?P<rate_out>[\d.]+) Gb/s)?; "
     r"(?P<pauses>\d+) pauses, .* in all\n"
-    r"\w+: received (?P<received>\d+) packets, \d+ octets(, data at (?P<rate>[\d.]+) Gb/s)?; "
+    r"\w+: received (?P<received>\d+) packets, \d+ bytes(, data at (?P<rate>[\d.]+) Gb/s)?; "
     r"(?P<marked>\d+) marked; latency p50 (?P<p50>[\d.]+) us")
 DUMBBELL = """
 topology: {kind: dumbbell, left: 2, right: 2}

@@ -47,13 +47,13 @@ class LocalPathTest(unittest.TestCase):
         # These are frames of the connection, and of the first message, which may raise an event.
         self.assertLess(frames(client), 100, client)
 
-    def check_octets(self, program, sender):
+    def check_bytes(self, program, sender):
         """The port counts what is copied, at both ends, as it counts packets."""
         pair = self.run_for_a_while(program)
         there = pair[1 - sender]
-        octets = 4 * port(pair[sender], "port_xmit_data")
-        self.assertGreater(octets, 100 * 1024, pair[sender])
-        self.assertGreater(4 * port(there, "port_rcv_data"), octets // 2, there)
+        size = 4 * port(pair[sender], "port_xmit_data")
+        self.assertGreater(size, 100 * 1024, pair[sender])
+        self.assertGreater(4 * port(there, "port_rcv_data"), size // 2, there)
 
     def test_write(self):
         self.check_copies("ib_write_bw", "local_write_requests", "rx_write_requests")
@@ -75,8 +75,8 @@ class LocalPathTest(unittest.TestCase):
                            environment=LOCAL)
 
     def test_copies_are_counted_at_both_ports(self):
-        self.check_octets("ib_write_bw", sender=0)
-        self.check_octets("ib_read_bw", sender=1)
+        self.check_bytes("ib_write_bw", sender=0)
+        self.check_bytes("ib_read_bw", sender=1)
 
     def test_the_environment_turns_it_off(self):
         client, _ = self.run_for_a_while("ib_write_bw", WIRE)

@@ -28,21 +28,21 @@ MIB = 1 << 20
 
 
 def safetensors(tensors):
-    """The octets of a file with those tensors: name -> (type, shape, octets)."""
+    """The bytes of a file with those tensors: name -> (type, shape, bytes)."""
     header, data = {}, b""
-    for name, (kind, shape, octets) in tensors.items():
+    for name, (kind, shape, content) in tensors.items():
         header[name] = {"dtype": kind, "shape": shape,
-                        "data_offsets": [len(data), len(data) + len(octets)]}
-        data += octets
+                        "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
 
 
 def read_safetensors(path):
-    octets = path.read_bytes()
-    length, = struct.unpack("<Q", octets[:8])
-    header = json.loads(octets[8:8 + length])
-    data = octets[8 + length:]
+    content = path.read_bytes()
+    length, = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8:8 + length])
+    data = content[8 + length:]
     header.pop("__metadata__", None)
     return {name: (entry["shape"], data[slice(*entry["data_offsets"])])
             for name, entry in header.items()}
@@ -53,8 +53,8 @@ def matrix(rows, columns, seed):
     return "F16", [rows, columns], random.Random(seed).randbytes(2 * rows * columns)
 
 
-def columns_of(octets, rows, columns, begin, end):
-    return b"".join(octets[2 * (row * columns + begin):2 * (row * columns + end)]
+def columns_of(content, rows, columns, begin, end):
+    return b"".join(content[2 * (row * columns + begin):2 * (row * columns + end)]
                     for row in range(rows))
 
 
@@ -142,9 +142,9 @@ class FetchTest(ModelTest):
         self.fetch(address, target, "--tensor", "*norm*", "--tensor", "model.embed*")
         got = read_safetensors(target)
         self.assertEqual(set(got), {"layers.0.norm.weight", "model.embed_tokens.weight"})
-        for name, (shape, octets) in got.items():
+        for name, (shape, content) in got.items():
             self.assertEqual(shape, self.tensors[name][1])
-            self.assertEqual(octets, self.tensors[name][2])
+            self.assertEqual(content, self.tensors[name][2])
 
     def test_tensor_parallel_slices(self):
         _, address = self.serve(None, "--chunk", "4K")
@@ -165,9 +165,9 @@ class FetchTest(ModelTest):
         _, address = self.serve()
         target = self.folder / "x.safetensors"
         self.fetch(address, target, "--tp", "1/2", "--tensor", "*embed*", "--columns", "*embed*")
-        octets = self.tensors["model.embed_tokens.weight"][2]
+        content = self.tensors["model.embed_tokens.weight"][2]
         self.assertEqual(read_safetensors(target)["model.embed_tokens.weight"],
-                         ([512, 32], columns_of(octets, 512, 64, 32, 64)))
+                         ([512, 32], columns_of(content, 512, 64, 32, 64)))
 
     def test_several_sources(self):
         (self.model / "b.bin").write_bytes(random.Random(4).randbytes(32 * MIB))
@@ -180,7 +180,7 @@ class FetchTest(ModelTest):
         (self.model / "b.bin").write_bytes(random.Random(4).randbytes(48 * MIB))
         _, address = self.serve(None, "--chunk", "256K")
         first = self.start("fetch", address, self.folder / "first", "--stay", "--json")
-        self.assertIn('"octets"', first.stdout.readline())
+        self.assertIn('"bytes"', first.stdout.readline())
         done = json.loads(self.fetch(address, self.folder / "second", "--json"))
         self.assertEqual(len(done["sources"]), 2, done)
         self.assert_same(self.folder / "second")
@@ -200,11 +200,11 @@ class FetchTest(ModelTest):
         _, address = self.serve(None, "--chunk", "1M")
         target = self.folder / "copy"
         target.mkdir()
-        octets = bytearray((self.model / "b.bin").read_bytes())
-        octets[5 * MIB + 3] ^= 1  # one chunk that is damaged, and the end is missing
-        (target / "b.bin.part").write_bytes(octets[:10 * MIB])
+        content = bytearray((self.model / "b.bin").read_bytes())
+        content[5 * MIB + 3] ^= 1  # one chunk that is damaged, and the end is missing
+        (target / "b.bin.part").write_bytes(content[:10 * MIB])
         done = json.loads(self.fetch(address, target, "--json"))
-        self.assertEqual(done["kept_octets"], 9 * MIB)
+        self.assertEqual(done["kept_bytes"], 9 * MIB)
         self.assert_same(target)
 
     def test_killed_source_and_restart(self):
@@ -310,8 +310,8 @@ class HashCacheTest(ModelTest):
     def test_damaged_caches_count_as_empty(self):
         self.settle()
         self.kept_chunks()
-        octets = bytearray(self.cache.read_bytes())
-        for damaged in (b"", b"x" * 100, octets[:-1], octets[:40] + b"!" + octets[41:]):
+        content = bytearray(self.cache.read_bytes())
+        for damaged in (b"", b"x" * 100, content[:-1], content[:40] + b"!" + content[41:]):
             self.cache.write_bytes(damaged)
             self.assertEqual(self.kept_chunks(), 0)
         self.cache.unlink()
@@ -334,9 +334,9 @@ class HashCacheTest(ModelTest):
 
 
 class BadInputTest(ModelTest):
-    def refused(self, octets, needle):
+    def refused(self, content, needle):
         path = self.folder / "bad.safetensors"
-        path.write_bytes(octets)
+        path.write_bytes(content)
         done = self.verbena("serve", path)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
@@ -347,8 +347,8 @@ class BadInputTest(ModelTest):
         self.refused(good[:5], "shorter than")
         self.refused(good[:-1], "cut short")
         self.refused(good + b"x", "belong to no tensor")
-        self.refused(good[:100], "octets, the file has")
-        self.refused(struct.pack("<Q", 1 << 62) + good[8:], "octets")
+        self.refused(good[:100], "bytes, the file has")
+        self.refused(struct.pack("<Q", 1 << 62) + good[8:], "bytes")
         self.refused(good[:8] + b"[" + good[9:], "does not begin")
         self.refused(safetensors({"x": ("F32", [3], bytes(16))}), "does not fit")
         self.refused(safetensors({"x": ("Q4", [4], bytes(4))}), "unknown dtype")

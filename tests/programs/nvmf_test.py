@@ -29,7 +29,7 @@ PLUGIN = BUILD.resolve() / "lib" / "nbdkit-verbena-plugin.so"
 NQN = "nqn.2026-01.test:disk"
 ADDRESS = "127.0.44.1"
 LIMIT_S = 60
-OCTETS = 32 << 20
+BYTES = 32 << 20
 
 
 def host(*arguments, **options):
@@ -68,7 +68,7 @@ class NVMfTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.disk = self.folder / "disk"
         with self.disk.open("wb") as disk:
-            disk.truncate(OCTETS)
+            disk.truncate(BYTES)
 
     def target(self, *arguments):
         target = Target(*(arguments or (*self.OPTIONS, "--nqn", NQN, "--namespace", self.disk,
@@ -138,7 +138,7 @@ class NVMfTest(unittest.TestCase):
         log = json.loads(self.good("discover", ADDRESS, "--json", "--host-nqn", "nqn.x:friend"))
         self.assertEqual([r["subnqn"] for r in log["records"]], [NQN, "nqn.x:private"])
         told = json.loads(self.good("connect", ADDRESS, "--nqn", NQN, "--json", "--queues", 3))
-        self.assertEqual((told["queues"], told["namespaces"][0]["octets"]), (3, 1 << 20))
+        self.assertEqual((told["queues"], told["namespaces"][0]["bytes"]), (3, 1 << 20))
         self.refused(1, "0184 (this host is not allowed)", "connect", ADDRESS, "--nqn",
                      "nqn.x:private")
         self.refused(1, "0182 (no such subsystem", "connect", ADDRESS, "--nqn", "nqn.x:absent")
@@ -163,7 +163,7 @@ class NVMfTest(unittest.TestCase):
         self.target("--nqn", NQN, "--namespace", "memory:64K,block=4096")
         self.good("bench", ADDRESS, "--nqn", NQN, "--block", "12K", "--seconds", 0.1)
         for size, words in (("5K", "is no multiple of the namespace's block size, 4096"),
-                            ("128K", "is more than the namespace has: 65536 octets")):
+                            ("128K", "is more than the namespace has: 65536 bytes")):
             self.refused(1, words, "bench", ADDRESS, "--nqn", NQN, "--block", size)
 
     def test_an_ipv6_address_needs_no_port(self):
@@ -192,9 +192,9 @@ class NVMfTest(unittest.TestCase):
                       "NVMe Identify Controller", "NVMe Write"):
             self.assertIn(words, told)
 
-    def secret(self, name, octets=b"k" * 32, transform=0):
+    def secret(self, name, key=b"k" * 32, transform=0):
         file = self.folder / name
-        text = base64.b64encode(octets + zlib.crc32(octets).to_bytes(4, "little")).decode()
+        text = base64.b64encode(key + zlib.crc32(key).to_bytes(4, "little")).decode()
         file.write_text(f"DHHC-1:{transform:02}:{text}:\n")
         return file
 
@@ -313,8 +313,8 @@ class NVMfTest(unittest.TestCase):
 
     def test_a_file_that_has_become_shorter(self):
         self.target()
-        os.truncate(self.disk, OCTETS // 2)
-        self.refused(1, "0281", "read", ADDRESS, "--nqn", NQN, "--offset", OCTETS // 2, "--length",
+        os.truncate(self.disk, BYTES // 2)
+        self.refused(1, "0281", "read", ADDRESS, "--nqn", NQN, "--offset", BYTES // 2, "--length",
                      4096)
         self.assertEqual(self.good("read", ADDRESS, "--nqn", NQN, "--length", 4096), bytes(4096))
 
@@ -420,7 +420,7 @@ class NBDTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.disk = self.folder / "disk"
         with self.disk.open("wb") as disk:
-            disk.truncate(OCTETS)
+            disk.truncate(BYTES)
         self.target = self.start_target()
         self.socket = self.folder / "nbd"
         self.nbdkit = children.Child(
@@ -450,7 +450,7 @@ class NBDTest(unittest.TestCase):
 
     def test_nbdcopy(self):
         source, back = self.folder / "source", self.folder / "back"
-        source.write_bytes(os.urandom(OCTETS))
+        source.write_bytes(os.urandom(BYTES))
         self.run_program("nbdcopy", "--flush", source, self.uri)
         self.assertEqual(self.disk.read_bytes(), source.read_bytes())
         self.run_program("nbdcopy", self.uri, back)
@@ -459,7 +459,7 @@ class NBDTest(unittest.TestCase):
     def test_several_connections_and_many_requests(self):
         """Threads of nbdkit hand the association to each other."""
         source, back = self.folder / "source", self.folder / "back"
-        source.write_bytes(os.urandom(OCTETS))
+        source.write_bytes(os.urandom(BYTES))
         many = ("--connections=4", "--threads=4", "--requests=64", "--request-size=16384")
         self.run_program("nbdcopy", "--flush", *many, source, self.uri)
         self.assertEqual(self.disk.read_bytes(), source.read_bytes())
@@ -470,7 +470,7 @@ class NBDTest(unittest.TestCase):
 
     def test_qemu_img(self):
         source = self.folder / "source"
-        source.write_bytes(os.urandom(1 << 20) + bytes(OCTETS - (1 << 20)))
+        source.write_bytes(os.urandom(1 << 20) + bytes(BYTES - (1 << 20)))
         self.run_program("qemu-img", "convert", "-n", "-f", "raw", "-O", "raw", source, self.uri)
         self.run_program("qemu-img", "compare", "-f", "raw", "-F", "raw", source, self.uri)
 

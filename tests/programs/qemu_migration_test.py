@@ -19,7 +19,7 @@ from qemu_guest import Guest
 BUILD = harness.build_from_command_line()
 LIMIT_S = 180  # three passes of two emulated machines on a busy core
 MEMORY_MIB = 128
-SLOW = 4 << 20  # octets a second, so that a migration takes long enough to be ended
+SLOW = 4 << 20  # bytes a second, so that a migration takes long enough to be ended
 
 
 @unittest.skipUnless(shutil.which("qemu-system-x86_64"), "qemu-system-x86 is not installed")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """librpma (remote access to persistent memory) on Verbena, unmodified. Debian ships the library
 without its examples, so rpma/transfers.c does what they do: writes with flushes, reads, atomic
-writes and messages, with every octet compared.
+writes and messages, with every byte compared.
 
 usage: rpma_test.py [BUILD_DIR] [-k PATTERN]
 """

@@ -97,7 +97,7 @@ class Examples(SimTest):
                                       self.folder / lanes)
             self.assertEqual(result["dropped by switches"], "0")
             self.assertEqual(result["pauses"], "0")
-            finished += self.rows(self.folder / lanes, "SELECT slowdown FROM flows WHERE octets < 1e6")
+            finished += self.rows(self.folder / lanes, "SELECT slowdown FROM flows WHERE bytes < 1e6")
             self.assertEqual(self.rows(self.folder / lanes, "SELECT sum(paused_ps) FROM ports"), [(0,)])
             waits = "SELECT max(waited_for_credits_ps) FROM ports"
             self.assertGreater(self.rows(self.folder / lanes, waits)[0][0], 0)
@@ -166,10 +166,10 @@ class Results(SimTest):
         self.succeeds("--set", "size=500KB", "-o", self.folder)
         self.assertEqual(self.rows(self.folder, "SELECT value FROM run WHERE key = 'status'"),
                          [("complete",)])
-        self.assertEqual(self.rows(self.folder, "SELECT count(*), sum(octets), count(finish_ps) "
+        self.assertEqual(self.rows(self.folder, "SELECT count(*), sum(bytes), count(finish_ps) "
                                                 "FROM flows"), [(8, 8 * 500_000, 8)])
         # h0's switch port sent all payload, with the headers of each packet.
-        (sent,), = self.rows(self.folder, "SELECT sent_octets FROM ports JOIN nodes USING (node) "
+        (sent,), = self.rows(self.folder, "SELECT sent_bytes FROM ports JOIN nodes USING (node) "
                                           "JOIN links USING (link) WHERE nodes.name = 's0' AND "
                                           "links.name = 'h0-s0'")
         self.assertGreaterEqual(sent, 8 * (500_000 + 123 * 62))
@@ -177,7 +177,7 @@ class Results(SimTest):
         (marks,), = self.rows(self.folder, "SELECT sum(marks) FROM ports")
         self.assertEqual(self.rows(self.folder, "SELECT value FROM run WHERE key = 'marks'"),
                          [(marks,)])
-        self.assertGreater(self.rows(self.folder, "SELECT max(octets) FROM queues")[0][0], 100_000)
+        self.assertGreater(self.rows(self.folder, "SELECT max(bytes) FROM queues")[0][0], 100_000)
         self.assertGreater(self.rows(self.folder, "SELECT count(*) FROM rates")[0][0], 8)
 
     def test_interrupted_results_say_so(self):

@@ -71,7 +71,7 @@ class Data(Reports):
         self.assertEqual((data["format"], data["kind"]), (1, "scenario"))
         links, transfers = data["links"], data["runs"]["network"]["transfers"]
         self.assertEqual((transfers["all"], len(transfers["rows"])), (16, 16))
-        for source, destination, octets, start, end, alone, path in transfers["rows"]:
+        for source, destination, size, start, end, alone, path in transfers["rows"]:
             at = source
             for direction in transfers["paths"][path]:
                 ends = (links["a"][direction // 2], links["b"][direction // 2])
@@ -79,7 +79,7 @@ class Data(Reports):
                 at = ends[1 - direction % 2]
             self.assertEqual(at, destination)
             self.assertGreaterEqual(end - start, alone * 0.999)
-            self.assertEqual(octets, 300_000)
+            self.assertEqual(size, 300_000)
 
     def test_loads_add_up_to_what_was_sent(self):
         page = self.report("fat", FAT_TREE)

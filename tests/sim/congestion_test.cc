@@ -29,7 +29,7 @@ struct Stream {
     a.node.on_activity = [this] {
       for (const CQE& cqe : a.node.poll(a.cq)) {
         EXPECT_EQ(cqe.status, WQEStatus::kSuccess);
-        octets += kBytes;
+        bytes += kBytes;
         post();
       }
     };
@@ -53,9 +53,9 @@ struct Stream {
   }
   // Returns the payload rate during the next `time`.
   double gbps_during(Duration time) {
-    const u64 before = octets;
+    const u64 before = bytes;
     world.run_for(time);
-    return static_cast<double>(octets - before) * 8e-9 / time.seconds();
+    return static_cast<double>(bytes - before) * 8e-9 / time.seconds();
   }
   // The link that the data takes.
   Link& data_link() { return op == SendOp::kRDMARead ? b.node.link() : a.node.link(); }
@@ -64,7 +64,7 @@ struct Stream {
   World world{1};
   SendOp op;
   Host a, b;
-  u64 zone = 0, octets = 0;
+  u64 zone = 0, bytes = 0;
   MRKeys key_a, key_b;
 };
 

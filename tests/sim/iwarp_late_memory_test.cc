@@ -55,14 +55,14 @@ struct StreamHost {
   Arena arena;
 };
 
-// One direction of a stream. It holds a bounded number of octets, as a socket's buffers do.
+// One direction of a stream. It holds a bounded number of bytes, as a socket's buffers do.
 struct StreamWire {
   static constexpr std::size_t kMost = 100'000;
   StreamHost& from;
   QueuePair* from_qp;
   StreamHost& to;
   QueuePair* to_qp;
-  std::deque<u8> octets{};
+  std::deque<u8> bytes{};
 };
 
 class IWARPLateMemory : public ::testing::TestWithParam<u64> {
@@ -90,7 +90,7 @@ class IWARPLateMemory : public ::testing::TestWithParam<u64> {
   // Returns whether all that was sent has arrived and is placed.
   bool is_idle() const {
     return std::ranges::all_of(wires_, [](const StreamWire& wire) {
-      return wire.octets.empty() && !wire.to_qp->copies.is_waiting();
+      return wire.bytes.empty() && !wire.to_qp->copies.is_waiting();
     });
   }
   void send(StreamHost& host) {
@@ -99,29 +99,29 @@ class IWARPLateMemory : public ::testing::TestWithParam<u64> {
       gather_.clear();
       host.device.streams().gather(*qp, gather_, now_);
       if (gather_.empty()) continue;
-      const u64 room = StreamWire::kMost - wire->octets.size();
-      const u32 octets =
-          static_cast<u32>(std::min<u64>(room, prng_.in(0, std::min(gather_.octets(), 90'000u))));
-      gather_.visit_range(0, octets, [wire](Bytes part) {
-        wire->octets.insert(wire->octets.end(), part.begin(), part.end());
+      const u64 room = StreamWire::kMost - wire->bytes.size();
+      const u32 bytes =
+          static_cast<u32>(std::min<u64>(room, prng_.in(0, std::min(gather_.bytes(), 90'000u))));
+      gather_.visit_range(0, bytes, [wire](Bytes part) {
+        wire->bytes.insert(wire->bytes.end(), part.begin(), part.end());
       });
-      host.device.streams().on_sent(*qp, gather_, octets, now_);
-      if (octets == gather_.octets()) continue;
+      host.device.streams().on_sent(*qp, gather_, bytes, now_);
+      if (bytes == gather_.bytes()) continue;
       host.device.pause(qp);
       full_.push_back({&host, qp});
       return;
     }
   }
   void deliver(StreamWire& wire) {
-    if (!wire.to.device.streams().takes_octets(*wire.to_qp)) {
+    if (!wire.to.device.streams().takes_bytes(*wire.to_qp)) {
       ++paused_;
       return;
     }
-    std::vector<u8> piece(prng_.below(wire.octets.size() + 1));
-    std::copy_n(wire.octets.begin(), piece.size(), piece.begin());
-    wire.octets.erase(wire.octets.begin(),
-                      wire.octets.begin() + static_cast<std::ptrdiff_t>(piece.size()));
-    if (!piece.empty()) wire.to.device.streams().on_octets(*wire.to_qp, piece, now_);
+    std::vector<u8> piece(prng_.below(wire.bytes.size() + 1));
+    std::copy_n(wire.bytes.begin(), piece.size(), piece.begin());
+    wire.bytes.erase(wire.bytes.begin(),
+                     wire.bytes.begin() + static_cast<std::ptrdiff_t>(piece.size()));
+    if (!piece.empty()) wire.to.device.streams().on_bytes(*wire.to_qp, piece, now_);
     for (const auto& [host, qp] : std::exchange(full_, {})) host->device.resume(qp);
   }
   SGE sge(StreamHost& host, u64 offset, u64 length) {
@@ -246,7 +246,7 @@ TEST_P(IWARPLateMemory, EveryOperationCompletesOnceInOrder) {
            received[1].size() == sends[0];
   };
   ASSERT_TRUE(run(poll)) << "seed " << GetParam();
-  // A WRITE is complete when its octets are with TCP.
+  // A WRITE is complete when its bytes are with TCP.
   ASSERT_TRUE(run([this] { return is_idle(); })) << "seed " << GetParam();
   for (u32 side = 0; side < 2; ++side) {
     EXPECT_TRUE(std::ranges::is_sorted(sent[side]));
@@ -323,7 +323,7 @@ TEST_P(IWARPHeldMemory, AQPWhoseCopiesWaitHoldsUpNoOther) {
   };
   ASSERT_TRUE(run([&] { return has(3) && paused_ > 100; }));
   EXPECT_EQ(fast, from);
-  EXPECT_FALSE(has(1));  // its peer takes no more octets than it can copy
+  EXPECT_FALSE(has(1));  // its peer takes no more bytes than it can copy
   EXPECT_LE(late->waiting(), CopyLane::kMaxWrites);
   late->is_stuck = false;
   read(wires_[0].from_qp, 4, word, to_slow.r_key);

@@ -290,7 +290,7 @@ void StreamRefusalsTest::do_without_refusal() {
   fill('e', 'f');
 }
 
-// A WRITE is complete when TCP has its last octet, and the peer has it later.
+// A WRITE is complete when TCP has its last byte, and the peer has it later.
 void StreamRefusalsTest::check_success() {
   EXPECT_EQ(wait_for_completion(pair_.client).status, IBV_WC_SUCCESS);
   const auto give_up = std::chrono::steady_clock::now() + kPatience;

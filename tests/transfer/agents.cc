@@ -58,13 +58,13 @@ verbena_descriptor block(const std::vector<unsigned char>& memory, size_t offset
 }
 
 std::vector<unsigned char> pattern(size_t length, unsigned seed) {
-  std::vector<unsigned char> octets(length);
+  std::vector<unsigned char> bytes(length);
   uint64_t state = seed * 0x9e3779b97f4a7c15 + 1;
-  for (unsigned char& octet : octets) {
+  for (unsigned char& byte : bytes) {
     state = state * 6364136223846793005 + 1442695040888963407;
-    octet = static_cast<unsigned char>(state >> 56);
+    byte = static_cast<unsigned char>(state >> 56);
   }
-  return octets;
+  return bytes;
 }
 
 TransferPtr prepare(verbena_agent* agent, verbena_transfer_op op,

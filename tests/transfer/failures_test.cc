@@ -14,12 +14,12 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr size_t kOctets = 32 << 20;
+constexpr size_t kBytes = 32 << 20;
 
-// A child with an agent "b" and memory that holds pattern(kOctets, 2). It tells the agent's address
+// A child with an agent "b" and memory that holds pattern(kBytes, 2). It tells the agent's address
 // and the memory's, and ends when it hears something.
 void serve(int tell, int hear, const AgentWish& options = {}) {
-  auto memory = pattern(kOctets, 2);  // outlives its registration
+  auto memory = pattern(kBytes, 2);  // outlives its registration
   const auto agent = make_agent("b", options);
   add_memory(agent.get(), memory);
   write_line(tell, verbena_agent_address(agent.get()));
@@ -29,7 +29,7 @@ void serve(int tell, int hear, const AgentWish& options = {}) {
 
 struct Reader {
   AgentPtr agent;
-  std::vector<unsigned char> memory = std::vector<unsigned char>(kOctets);
+  std::vector<unsigned char> memory = std::vector<unsigned char>(kBytes);
   TransferPtr transfer{};
 };
 
@@ -39,8 +39,8 @@ Reader reader_of(Child& child, const AgentWish& options = {}) {
   Reader reader{.agent = make_agent("a", options)};
   add_memory(reader.agent.get(), reader.memory);
   meet(reader.agent.get(), address);
-  reader.transfer = prepare(reader.agent.get(), VERBENA_READ, {block(reader.memory, 0, kOctets)},
-                            {{.address = remote, .length = kOctets, .region = 0}}, "b");
+  reader.transfer = prepare(reader.agent.get(), VERBENA_READ, {block(reader.memory, 0, kBytes)},
+                            {{.address = remote, .length = kBytes, .region = 0}}, "b");
   return reader;
 }
 
@@ -50,7 +50,7 @@ TEST(TransferFailures, LossLosesNothing) {
   Child child([](int tell, int hear) { serve(tell, hear); });
   const Reader reader = reader_of(child);
   ASSERT_EQ(run(reader.transfer, 60), VERBENA_TRANSFER_OK) << verbena_agent_error();
-  EXPECT_TRUE(reader.memory == pattern(kOctets, 2));
+  EXPECT_TRUE(reader.memory == pattern(kBytes, 2));
 }
 
 TEST(TransferFailures, AKilledPeerFailsTheTransfer) {
@@ -117,7 +117,7 @@ TEST(TransferFailures, AStoppedPeerGoesOn) {
   child.kill_it(SIGCONT);
   EXPECT_EQ(verbena_transfer_wait(reader.transfer.get(), 30), VERBENA_TRANSFER_OK)
       << verbena_agent_error();
-  EXPECT_TRUE(reader.memory == pattern(kOctets, 2));
+  EXPECT_TRUE(reader.memory == pattern(kBytes, 2));
 }
 
 // The second device loses all packets from the 200th on: its requests go to the first.
@@ -132,7 +132,7 @@ TEST(TransferFailures, ADeadPathsRequestsGoToTheOther) {
   ASSERT_EQ(verbena_agent_connect(reader.agent.get(), "b", 10), VERBENA_TRANSFER_OK);
   for (int round = 0; round < 8; ++round)
     ASSERT_EQ(run(reader.transfer, 60), VERBENA_TRANSFER_OK) << verbena_agent_error();
-  EXPECT_TRUE(reader.memory == pattern(kOctets, 2));
+  EXPECT_TRUE(reader.memory == pattern(kBytes, 2));
   EXPECT_GE(counters_of(reader.agent).lanes_lost, 1u);
 }
 

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using Table = std::vector<uint32_t>;
 
 constexpr uint32_t kLayers = 3, kBlocks = 8;
-constexpr uint64_t kBlockOctets = 4096;
+constexpr uint64_t kBlockBytes = 4096;
 
 struct CacheDeleter {
   void operator()(verbena_kv_cache* cache) const { verbena_kv_cache_destroy(cache); }
@@ -27,9 +27,9 @@ struct Instance {
   verbena_kv_place place{};
 
   Instance(const std::string& name, verbena_kv_order order, unsigned seed)
-      : layout{.order = order, .layers = kLayers, .blocks = kBlocks, .block_octets = kBlockOctets},
+      : layout{.order = order, .layers = kLayers, .blocks = kBlocks, .block_bytes = kBlockBytes},
         agent(make_agent(name)),
-        memory(pattern(2 * kLayers * kBlocks * kBlockOctets, seed)) {
+        memory(pattern(2 * kLayers * kBlocks * kBlockBytes, seed)) {
     verbena_kv_cache* made = nullptr;
     EXPECT_EQ(verbena_kv_cache_create(&made, agent.get(), &layout, memory.data()),
               VERBENA_TRANSFER_OK)
@@ -57,7 +57,7 @@ struct Instance {
     return counters;
   }
   // K and V of the blocks in one layer.
-  std::vector<unsigned char> octets(uint32_t layer, const Table& table) {
+  std::vector<unsigned char> bytes(uint32_t layer, const Table& table) {
     std::vector<verbena_descriptor> list(2 * table.size());
     EXPECT_EQ(
         verbena_kv_list(&layout, place.base, 0, layer, table.data(), table.size(), list.data()),
@@ -103,21 +103,21 @@ TEST_F(KVCaches, MoveLayerByLayerBetweenLayouts) {
   meet(prefill.agent.get(), verbena_agent_address(decode.agent.get()));
   const Table from = prefill.allocate({11, 12, 13}, 1), padding = decode.allocate({}, 2);
   const Table to = decode.allocate({11, 12, 13}, 1);
-  const auto untouched = decode.octets(1, padding);
+  const auto untouched = decode.bytes(1, padding);
   const auto transfer = move_blocks(prefill, from, decode, to, "request 7");
   ASSERT_EQ(verbena_transfer_post(transfer.get()), VERBENA_TRANSFER_OK) << verbena_agent_error();
   ASSERT_EQ(verbena_kv_layers_ready(transfer.get(), 1), VERBENA_TRANSFER_OK);
-  for (int i = 0; i < 2000 && decode.octets(0, to) != prefill.octets(0, from); ++i)
+  for (int i = 0; i < 2000 && decode.bytes(0, to) != prefill.bytes(0, from); ++i)
     EXPECT_EQ(verbena_transfer_wait(transfer.get(), 0.005), VERBENA_TRANSFER_IN_PROGRESS);
-  EXPECT_TRUE(decode.octets(0, to) == prefill.octets(0, from));
-  EXPECT_FALSE(decode.octets(1, to) == prefill.octets(1, from));
+  EXPECT_TRUE(decode.bytes(0, to) == prefill.bytes(0, from));
+  EXPECT_FALSE(decode.bytes(1, to) == prefill.bytes(1, from));
   EXPECT_FALSE(is_notified(decode, 0));
   ASSERT_EQ(verbena_kv_layers_ready(transfer.get(), kLayers), VERBENA_TRANSFER_OK);
   ASSERT_EQ(verbena_transfer_wait(transfer.get(), 30), VERBENA_TRANSFER_OK);
   EXPECT_TRUE(is_notified(decode, 10));
   for (uint32_t layer = 0; layer < kLayers; ++layer)
-    EXPECT_TRUE(decode.octets(layer, to) == prefill.octets(layer, from)) << layer;
-  EXPECT_TRUE(decode.octets(1, padding) == untouched);
+    EXPECT_TRUE(decode.bytes(layer, to) == prefill.bytes(layer, from)) << layer;
+  EXPECT_TRUE(decode.bytes(1, padding) == untouched);
 }
 
 TEST_F(KVCaches, OnePrefixGoesToMany) {
@@ -133,8 +133,8 @@ TEST_F(KVCaches, OnePrefixGoesToMany) {
   }
   for (const auto& transfer : transfers)
     ASSERT_EQ(verbena_transfer_wait(transfer.get(), 30), VERBENA_TRANSFER_OK);
-  EXPECT_TRUE(one.octets(2, {0, 1, 2, 3}) == prefill.octets(2, from));
-  EXPECT_TRUE(two.octets(2, {0, 1, 2, 3}) == prefill.octets(2, from));
+  EXPECT_TRUE(one.bytes(2, {0, 1, 2, 3}) == prefill.bytes(2, from));
+  EXPECT_TRUE(two.bytes(2, {0, 1, 2, 3}) == prefill.bytes(2, from));
 }
 
 TEST_F(KVCaches, RequestsShareAndEvictBlocks) {

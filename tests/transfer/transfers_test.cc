@@ -17,9 +17,9 @@ struct Pair {
   std::string peer;  // b's name
 };
 
-Pair make_pair_of_agents(size_t octets, const AgentWish& options = {}) {
-  Pair pair{make_agent("a", options), make_agent("b", options), pattern(octets, 1),
-            pattern(octets, 2), ""};
+Pair make_pair_of_agents(size_t bytes, const AgentWish& options = {}) {
+  Pair pair{make_agent("a", options), make_agent("b", options), pattern(bytes, 1),
+            pattern(bytes, 2), ""};
   add_memory(pair.a.get(), pair.here);
   add_memory(pair.b.get(), pair.there);
   pair.peer = meet(pair.a.get(), verbena_agent_address(pair.b.get()));
@@ -39,11 +39,11 @@ std::string notification_of(verbena_agent* agent, double seconds = 10) {
 struct Lists {
   std::vector<verbena_descriptor> local, remote;
 };
-Lists scattered(const Pair& pair, size_t count, size_t octets) {
+Lists scattered(const Pair& pair, size_t count, size_t bytes) {
   Lists lists;
   for (size_t i = 0; i < count; ++i) {
-    lists.local.push_back(block(pair.here, i * (octets + 64), octets));
-    lists.remote.push_back(block(pair.there, (count - 1 - i) * (octets + 32), octets));
+    lists.local.push_back(block(pair.here, i * (bytes + 64), bytes));
+    lists.remote.push_back(block(pair.there, (count - 1 - i) * (bytes + 32), bytes));
   }
   return lists;
 }
@@ -196,15 +196,15 @@ TEST(Agents, RightsOfARegion) {
   EXPECT_THAT(verbena_agent_error(), HasSubstr("does not allow remote writes"));
 }
 
-TEST(Agents, MetadataTravelsAsOctets) {
+TEST(Agents, MetadataTravelsAsBytes) {
   use_devices({});
   Pair pair = make_pair_of_agents(4096);
   size_t size = 0;
   EXPECT_EQ(verbena_agent_metadata(pair.b.get(), nullptr, &size), VERBENA_TRANSFER_NO_ROOM);
-  std::string octets(size, '\0');
-  ASSERT_EQ(verbena_agent_metadata(pair.b.get(), octets.data(), &size), VERBENA_TRANSFER_OK);
+  std::string bytes(size, '\0');
+  ASSERT_EQ(verbena_agent_metadata(pair.b.get(), bytes.data(), &size), VERBENA_TRANSFER_OK);
   char name[2];
-  EXPECT_EQ(verbena_agent_load_metadata(pair.a.get(), octets.data(), size, name, sizeof name),
+  EXPECT_EQ(verbena_agent_load_metadata(pair.a.get(), bytes.data(), size, name, sizeof name),
             VERBENA_TRANSFER_OK);
   EXPECT_STREQ(name, "b");
   EXPECT_EQ(verbena_agent_forget(pair.a.get(), "b"), VERBENA_TRANSFER_OK);
@@ -255,7 +255,7 @@ TEST(Agents, StripeOverDevicesAndQueuePairs) {
   EXPECT_TRUE(pair.here == pair.there);
   const verbena_agent_counters counters = counters_of(pair.a);
   EXPECT_EQ(counters.lanes_up, 4u);
-  EXPECT_EQ(counters.octets, 32u << 20);
+  EXPECT_EQ(counters.bytes, 32u << 20);
   EXPECT_EQ(counters.transfers, 1u);
 }
 

@@ -1,6 +1,6 @@
 // Netlink messages as they lie in a datagram: netlink(7), and the attributes of the kernel's
 // include/net/netlink.h. Numbers are in the host's order.
-//    nlmsghdr: length, type, flags, sequence number, port | attributes, each padded to 4 octets
+//    nlmsghdr: length, type, flags, sequence number, port | attributes, each padded to 4 bytes
 //    nlattr:   length, type | value, or attributes in it
 //
 // Nothing is allocated, and no C++ runtime is needed: it runs in any program.

@@ -7,7 +7,7 @@
 namespace verbena::abi::paths {
 namespace {
 
-std::vector<u8> octets(std::span<const u8> bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<u8> bytes(std::span<const u8> bytes) { return {bytes.begin(), bytes.end()}; }
 
 // As the kernel lays them out on a machine with little-endian numbers.
 TEST(NetlinkMessageTest, AttributesArePaddedAndNested) {
@@ -20,7 +20,7 @@ TEST(NetlinkMessageTest, AttributesArePaddedAndNested) {
   writer.close_nest(nest);
   writer.end();
   EXPECT_TRUE(writer.is_whole());
-  EXPECT_EQ(octets(writer.bytes()),
+  EXPECT_EQ(bytes(writer.bytes()),
             (std::vector<u8>{
                 0x2c, 0, 0,  0,    1,    0x14, 2,    0,    7, 0, 0, 0, 9, 0, 0, 0,  // nlmsghdr
                 8,    0, 1,  0,    0x44, 0x33, 0x22, 0x11,                          // u32
@@ -35,7 +35,7 @@ TEST(NetlinkMessageTest, ResultAndEnd) {
   writer.put_result(about, 22);
   writer.put_done();
   EXPECT_EQ(
-      octets(writer.bytes()),
+      bytes(writer.bytes()),
       (std::vector<u8>{36,   0,    0,    0,    NLMSG_ERROR, 0, 0, 1, 3, 0, 0, 0, 4, 0, 0, 0,  //
                        0xea, 0xff, 0xff, 0xff,                                                // -22
                        16,   0,    0,    0,    1,           0, 2, 0, 3, 0, 0, 0, 4, 0, 0, 0,  //
@@ -80,11 +80,11 @@ TEST(NetlinkMessageTest, EveryTruncationIsRefused) {
   writer.put(1, u32{3});
   writer.end();
   for (std::size_t n = 0; n < writer.bytes().size(); ++n) {
-    std::vector<u8> cut = octets(writer.bytes().first(n));
+    std::vector<u8> cut = bytes(writer.bytes().first(n));
     std::span<const u8> rest = cut;
     EXPECT_FALSE(NetlinkRequest::take(rest).has_value()) << n;
   }
-  std::vector<u8> lying = octets(writer.bytes());
+  std::vector<u8> lying = bytes(writer.bytes());
   for (const int length : {0, 3, 9, 255}) {  // of the attribute
     lying[16] = static_cast<u8>(length);
     std::span<const u8> rest = lying;

@@ -58,7 +58,7 @@ constinit Next<ReceiveMessage> next_recvmsg{"recvmsg"};
 }
 
 constexpr std::string_view kOwnPrefix = "verbena-rdma-netlink-";
-constexpr int kAnswerRoom = 1 << 20;  // octets; the kernel grants what net.core.wmem_max lets it
+constexpr int kAnswerRoom = 1 << 20;  // bytes; the kernel grants what net.core.wmem_max lets it
 constexpr std::size_t kMaxRequest = 4096;
 
 std::atomic<bool> any_netlink{false};  // this process has made one: other sockets cost no call

@@ -24,7 +24,7 @@ struct Reply {
   [[nodiscard]] std::optional<u32> number(u16 attribute) const {
     return NetlinkRequest{.header = header, .attributes = rest}.number(attribute);
   }
-  // Whether the message has an attribute's octets somewhere.
+  // Whether the message has an attribute's bytes somewhere.
   [[nodiscard]] bool holds(std::string_view text) const {
     return std::string_view(reinterpret_cast<const char*>(rest.data()), rest.size()).find(text) !=
            std::string_view::npos;

@@ -92,10 +92,10 @@ class CollCommand final : public Command {
         return done;
     }
     const perf::Options& options = request.measured;
-    if (options.min_octets > options.max_octets) return wrong_usage("--min is more than --max");
+    if (options.min_bytes > options.max_bytes) return wrong_usage("--min is more than --max");
     if (options.has_too_many_sizes())
       return wrong_usage(fmt::format("--step {}: from {} to {} bytes are more than {} sizes",
-                                     options.step_octets, options.min_octets, options.max_octets,
+                                     options.step_bytes, options.min_bytes, options.max_bytes,
                                      perf::Options::kMostSizes));
     if (!options.algorithm.empty() && !coll::algorithm_number(options.algorithm))
       return wrong_usage(

@@ -50,7 +50,7 @@ class PlanCommand final : public Command {
   void add_options(CLI::App& app) override {
     app.add_option("--rate", rate_)->type_name("RATE");
     app.add_option("--cable", cable_)->type_name("METRES");
-    app.add_option("--mtu", mtu_)->type_name("OCTETS");
+    app.add_option("--mtu", mtu_)->type_name("BYTES");
     app.add_option("--buffer", buffer_)->type_name("SIZE");
     app.add_option("--ports", ports_)->type_name("N");
     app.add_option("--interfaces", interfaces_)->type_name("NAMES");

@@ -10,7 +10,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr u64 kMostBenchOctets = u64{1} << 30;
+constexpr u64 kMostBenchBytes = u64{1} << 30;
 constexpr u32 kMostBenchMessages = 1'000'000;
 
 Expected<Request> request_of_tool(const std::vector<std::string>& words) {
@@ -43,10 +43,10 @@ class BenchCommand final : public Command {
     request.only_predicts = only_predicts_;
     if (!driver_.empty()) request.driver = driver_;
     if (has("--size")) {
-      const std::optional<u64> octets = faults::parse_number(size_);
-      if (!octets || *octets == 0 || *octets > kMostBenchOctets)
+      const std::optional<u64> bytes = faults::parse_number(size_);
+      if (!bytes || *bytes == 0 || *bytes > kMostBenchBytes)
         return wrong_usage(fmt::format("--size {}: it is 1 to 1G", size_));
-      request.octets = *octets;
+      request.bytes = *bytes;
     }
     if (const auto done = read_number("--count", count_, kMostBenchMessages, request.count); !done)
       return tl::unexpected(done.error());

@@ -11,8 +11,8 @@ void start(int* rank, int* size) {
   MPI_Comm_size(MPI_COMM_WORLD, size);
 }
 
-void send(int to, int tag, const void* octets, int length) {
-  MPI_Send(octets, length, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+void send(int to, int tag, const void* bytes, int length) {
+  MPI_Send(bytes, length, MPI_BYTE, to, tag, MPI_COMM_WORLD);
 }
 
 int poll(int* from, int* tag, int* length) {
@@ -26,8 +26,8 @@ int poll(int* from, int* tag, int* length) {
   return 1;
 }
 
-void receive(int from, int tag, void* octets, int length) {
-  MPI_Recv(octets, length, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+void receive(int from, int tag, void* bytes, int length) {
+  MPI_Recv(bytes, length, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 void finish() { MPI_Finalize(); }

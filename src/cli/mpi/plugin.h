@@ -7,10 +7,10 @@ extern "C" {
 
 struct verbena_mpi {
   void (*start)(int* rank, int* size);  // MPI_Init; an error ends the process, as MPI's do
-  void (*send)(int to, int tag, const void* octets, int length);
+  void (*send)(int to, int tag, const void* bytes, int length);
   // 1: a message is there, of this length, and receive() takes it.
   int (*poll)(int* from, int* tag, int* length);
-  void (*receive)(int from, int tag, void* octets, int length);
+  void (*receive)(int from, int tag, void* bytes, int length);
   void (*finish)(void);  // all have sent and received everything
 };
 

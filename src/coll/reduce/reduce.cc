@@ -49,13 +49,13 @@ bool has_operation(DataType type, ReduceOp op) {
 }
 
 void combine(DataType type, ReduceOp op, void* to, const void* a, const void* b,
-             std::size_t octets) {
+             std::size_t bytes) {
   kernels().combine[static_cast<u32>(type)].of[static_cast<u32>(op)](to, a, b,
-                                                                     octets / size_of(type));
+                                                                     bytes / size_of(type));
 }
 
-void divide(DataType type, void* values, std::size_t octets, u32 divisor) {
-  kernels().divide[static_cast<u32>(type)](values, octets / size_of(type), divisor);
+void divide(DataType type, void* values, std::size_t bytes, u32 divisor) {
+  kernels().divide[static_cast<u32>(type)](values, bytes / size_of(type), divisor);
 }
 
 }  // namespace verbena::coll

@@ -15,8 +15,7 @@ namespace verbena::coll {
 [[nodiscard]] const Kernels* const* kernels_here(std::size_t& count);
 
 [[nodiscard]] bool has_operation(DataType type, ReduceOp op);
-void combine(DataType type, ReduceOp op, void* to, const void* a, const void* b,
-             std::size_t octets);
-void divide(DataType type, void* values, std::size_t octets, u32 divisor);
+void combine(DataType type, ReduceOp op, void* to, const void* a, const void* b, std::size_t bytes);
+void divide(DataType type, void* values, std::size_t bytes, u32 divisor);
 
 }  // namespace verbena::coll

@@ -19,7 +19,7 @@ std::vector<const Kernels*> all_kernels() {
   return {sets, sets + count};
 }
 
-std::vector<u8> octets(std::size_t count, u32 seed) {
+std::vector<u8> bytes(std::size_t count, u32 seed) {
   std::vector<u8> bytes(count);
   for (u8& byte : bytes) byte = static_cast<u8>((seed = seed * 1664525 + 1013904223) >> 24);
   return bytes;
@@ -27,13 +27,13 @@ std::vector<u8> octets(std::size_t count, u32 seed) {
 
 // A 16-bit float of any instruction set is the value of the scalar loop, NaNs aside.
 TEST(Reduce, AllInstructionSetsGiveTheSameBits) {
-  constexpr std::size_t kOctets = 8 * 1031;  // no whole number of vectors
-  const std::vector<u8> a = octets(kOctets, 1), b = octets(kOctets, 2);
+  constexpr std::size_t kBytes = 8 * 1031;  // no whole number of vectors
+  const std::vector<u8> a = bytes(kBytes, 1), b = bytes(kBytes, 2);
   for (u32 type = 0; type < kDataTypes; ++type) {
-    const std::size_t count = kOctets / size_of(static_cast<DataType>(type));
+    const std::size_t count = kBytes / size_of(static_cast<DataType>(type));
     for (u32 op = 0; op < kReduceOps; ++op) {
       if (scalar::kKernels.combine[type].of[op] == nullptr) continue;
-      std::vector<u8> expected(kOctets);
+      std::vector<u8> expected(kBytes);
       scalar::kKernels.combine[type].of[op](expected.data(), a.data(), b.data(), count);
       for (const Kernels* const kernels : all_kernels()) {
         std::vector<u8> result = a;  // in place
@@ -94,12 +94,12 @@ TEST(Reduce, NaNsAreNotLost) {
 }
 
 TEST(Reduce, LongCopiesAreWhole) {
-  std::vector<u8> from = octets(kLongCopy + 300, 5), to(from.size() + 100, 7);
+  std::vector<u8> from = bytes(kLongCopy + 300, 5), to(from.size() + 100, 7);
   for (const std::size_t at : {0u, 1u, 63u}) {
     for (const std::size_t less : {0u, 1u, 64u, 299u}) {
       std::fill(to.begin(), to.end(), u8{7});
       const std::size_t length = from.size() - less;
-      copy_octets(to.data() + at, from.data(), length);
+      copy_bytes(to.data() + at, from.data(), length);
       ASSERT_EQ(std::memcmp(to.data() + at, from.data(), length), 0);
       ASSERT_EQ(to[at + length], 7);
     }

@@ -77,13 +77,13 @@ void reduce_blocks(Writer& w, u64 element, u64 chunks, Block block, const Range&
   }
 }
 
-u64 chunks_of(u64 octets, const DirectShape& shape) {
-  return collectives::pieces((octets + shape.ranks - 1) / shape.ranks, shape.chunk_octets);
+u64 chunks_of(u64 bytes, const DirectShape& shape) {
+  return collectives::pieces((bytes + shape.ranks - 1) / shape.ranks, shape.chunk_bytes);
 }
 
 std::unique_ptr<StepLists> all_reduce(const Call& call, const DirectShape& shape) {
-  const u64 element = size_of(call.type), chunks = chunks_of(call.octets(), shape);
-  const auto block = [&](u32 rank) { return part({0, call.octets()}, shape.ranks, rank, element); };
+  const u64 element = size_of(call.type), chunks = chunks_of(call.bytes(), shape);
+  const auto block = [&](u32 rank) { return part({0, call.bytes()}, shape.ranks, rank, element); };
   return written(shape, 2, [&](Writer w) {
     const auto pass_on = [&](u64 chunk, const Range& result) {
       const After after{.lane = 0, .steps = w.length(0)};
@@ -97,22 +97,22 @@ std::unique_ptr<StepLists> all_reduce(const Call& call, const DirectShape& shape
 }
 
 std::unique_ptr<StepLists> reduce_scatter(const Call& call, const DirectShape& shape) {
-  const u64 element = size_of(call.type), octets = call.octets();
-  const u64 chunks = collectives::pieces(octets, shape.chunk_octets);
+  const u64 element = size_of(call.type), bytes = call.bytes();
+  const u64 chunks = collectives::pieces(bytes, shape.chunk_bytes);
   return written(shape, 1, [&](Writer w) {
     reduce_blocks(
         w, element, chunks,
         [&](u32 rank) {
-          return Range{rank * octets, octets};
+          return Range{rank * bytes, bytes};
         },
-        in(Area::kOutput, 0, octets), [](u64, const Range&) {});
+        in(Area::kOutput, 0, bytes), [](u64, const Range&) {});
   });
 }
 
 // The root's own part is reduced into its output, the others' into temporary memory.
 std::unique_ptr<StepLists> reduce(const Call& call, const DirectShape& shape) {
-  const u64 element = size_of(call.type), chunks = chunks_of(call.octets(), shape);
-  const auto block = [&](u32 rank) { return part({0, call.octets()}, shape.ranks, rank, element); };
+  const u64 element = size_of(call.type), chunks = chunks_of(call.bytes(), shape);
+  const auto block = [&](u32 rank) { return part({0, call.bytes()}, shape.ranks, rank, element); };
   return written(shape, 2, [&](Writer w) {
     const bool is_root = w.rank() == call.root;
     const auto pass_on = [&](u64 chunk, const Range& result) {
@@ -144,7 +144,7 @@ Range block_of(const Blocks& blocks, u32 rank, u64 element) {
 }
 
 std::unique_ptr<StepLists> broadcast(const Call& call, const DirectShape& shape) {
-  const Range all{0, call.octets()};
+  const Range all{0, call.bytes()};
   return written(shape, 1, [&](Writer w) {
     if (w.rank() != call.root) return w.copy(0, call.root, all);
     for (u32 p = 1; p < w.ranks(); ++p) w.send(0, w.ahead(p), all);
@@ -152,29 +152,29 @@ std::unique_ptr<StepLists> broadcast(const Call& call, const DirectShape& shape)
 }
 
 std::unique_ptr<StepLists> gather(const Call& call, const DirectShape& shape) {
-  const u64 octets = call.octets();
+  const u64 bytes = call.bytes();
   return written(shape, 1, [&](Writer w) {
-    if (w.rank() != call.root) return w.send(0, call.root, {0, octets});
-    w.move(0, {0, octets}, in(Area::kOutput, w.rank() * octets, octets));
+    if (w.rank() != call.root) return w.send(0, call.root, {0, bytes});
+    w.move(0, {0, bytes}, in(Area::kOutput, w.rank() * bytes, bytes));
     for (u32 p = 1; p < w.ranks(); ++p)
-      w.copy(0, w.ahead(p), in(Area::kOutput, w.ahead(p) * octets, octets));
+      w.copy(0, w.ahead(p), in(Area::kOutput, w.ahead(p) * bytes, bytes));
   });
 }
 
 std::unique_ptr<StepLists> scatter(const Call& call, const DirectShape& shape) {
-  const u64 octets = call.octets();
+  const u64 bytes = call.bytes();
   return written(shape, 1, [&](Writer w) {
-    const Range mine = in(Area::kOutput, 0, octets);
+    const Range mine = in(Area::kOutput, 0, bytes);
     if (w.rank() != call.root) return w.copy(0, call.root, mine);
-    for (u32 p = 1; p < w.ranks(); ++p) w.send(0, w.ahead(p), {w.ahead(p) * octets, octets});
-    w.move(0, {w.rank() * octets, octets}, mine);
+    for (u32 p = 1; p < w.ranks(); ++p) w.send(0, w.ahead(p), {w.ahead(p) * bytes, bytes});
+    w.move(0, {w.rank() * bytes, bytes}, mine);
   });
 }
 
 }  // namespace
 
 std::unique_ptr<StepLists> one_shot_all_reduce(const Call& call, const DirectShape& shape) {
-  const Range input{0, call.octets()}, output = in(Area::kOutput, 0, call.octets());
+  const Range input{0, call.bytes()}, output = in(Area::kOutput, 0, call.bytes());
   return written(shape, 1, [&](Writer w) {
     for (u32 p = 1; p < w.ranks(); ++p) w.send(0, w.ahead(p), input);
     w.send(0, w.rank(), input);
@@ -193,7 +193,7 @@ std::unique_ptr<StepLists> barrier_script(const DirectShape& shape) {
 }
 
 std::unique_ptr<StepLists> direct_script(const Call& call, const DirectShape& shape) {
-  const u64 element = size_of(call.type), octets = call.octets();
+  const u64 element = size_of(call.type), bytes = call.bytes();
   switch (call.kind) {
     case Kind::kAllReduce: return all_reduce(call, shape);
     case Kind::kReduceScatter: return reduce_scatter(call, shape);
@@ -206,16 +206,16 @@ std::unique_ptr<StepLists> direct_script(const Call& call, const DirectShape& sh
       return exchange(
           shape,
           [&](u32) {
-            return Range{0, octets};
+            return Range{0, bytes};
           },
-          [&](u32 rank) { return in(Area::kOutput, rank * octets, octets); });
+          [&](u32 rank) { return in(Area::kOutput, rank * bytes, bytes); });
     case Kind::kAllToAll:
       return exchange(
           shape,
           [&](u32 rank) {
-            return Range{rank * octets, octets};
+            return Range{rank * bytes, bytes};
           },
-          [&](u32 rank) { return in(Area::kOutput, rank * octets, octets); });
+          [&](u32 rank) { return in(Area::kOutput, rank * bytes, bytes); });
     case Kind::kAllToAllV:
       return exchange(
           shape, [&](u32 rank) { return block_of(call.send_blocks, rank, element); },

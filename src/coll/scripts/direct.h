@@ -1,8 +1,8 @@
 // Direct scripts: every rank exchanges with every rank that it needs, without a rank between. On
-// one host the receiver of a message reads the sender's memory itself, so these move each octet
+// one host the receiver of a message reads the sender's memory itself, so these move each byte
 // once.
 //
-//   n ranks, S octets   rounds   what a rank receives
+//   n ranks, S bytes   rounds   what a rank receives
 //   one-shot AllReduce  1        S (n - 1): all inputs, added in the order of the ranks
 //   AllReduce           2        2 S (n - 1) / n: parts to reduce, then results of the others
 //   Reduce              2        likewise; only the root receives in the second round
@@ -24,7 +24,7 @@ namespace verbena::coll {
 struct DirectShape {
   u32 ranks = 2;
   std::optional<u32> only{};  // the rank whose lists are needed; all ranks if nullopt
-  u64 chunk_octets = 0;       // of data that is reduced before it is passed on; 0: not segmented
+  u64 chunk_bytes = 0;        // of data that is reduced before it is passed on; 0: not segmented
 };
 
 [[nodiscard]] std::unique_ptr<StepLists> one_shot_all_reduce(const Call& call,

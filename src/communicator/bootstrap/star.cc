@@ -131,9 +131,9 @@ Expected<void> reply_to(int socket, bool accepted, const std::string& text, i64 
 Expected<std::string> receive_blob(int socket, i64 deadline) {
   const auto length = receive_all(socket, sizeof(u64), deadline);
   if (!length) return length;
-  const u64 octets = read_as<u64>(*length);
-  if (octets > kMaxBlob) return failure(VERBENA_COLL_RENDEZVOUS, "an exchange is too long");
-  return receive_all(socket, octets, deadline);
+  const u64 bytes = read_as<u64>(*length);
+  if (bytes > kMaxBlob) return failure(VERBENA_COLL_RENDEZVOUS, "an exchange is too long");
+  return receive_all(socket, bytes, deadline);
 }
 
 Expected<void> send_blob(int socket, const std::string& blob, i64 deadline) {

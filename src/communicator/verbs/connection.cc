@@ -11,7 +11,7 @@
 namespace verbena::coll {
 namespace {
 
-constexpr u32 kInlineOctets = 256;
+constexpr u32 kInlineBytes = 256;
 constexpr u32 kReadsInQueue = 32;
 constexpr u32 kUnsignalledSends = 8;  // at most, one after another
 // 4.096 us 2^17 = 0.5 s, seven times: a peer that is stopped for some seconds is not lost.
@@ -49,7 +49,7 @@ Expected<void> Connection::create(std::span<const std::unique_ptr<Rail>> rails) 
     wanted.cap.max_send_wr = kReadsInQueue + (number == 0 ? depth_ + kSpareSlots : 0);
     wanted.cap.max_recv_wr = number == 0 ? depth_ + kSpareSlots : 1;
     wanted.cap.max_send_sge = wanted.cap.max_recv_sge = 1;
-    wanted.cap.max_inline_data = number == 0 ? kInlineOctets : 0;
+    wanted.cap.max_inline_data = number == 0 ? kInlineBytes : 0;
     ibv_qp_init_attr asked = wanted;
     ibv_qp* qp = ibv_create_qp(rail.pd(), &asked);
     if (qp == nullptr) {  // a device with less inline data, or none
@@ -100,7 +100,7 @@ Expected<void> Connection::connect(std::span<const std::unique_ptr<Rail>> rails,
 
 void Connection::post_receive(u32 index) {
   ibv_sge sge{
-      .addr = reinterpret_cast<u64>(slot(index)), .length = kSlotOctets, .lkey = memory_.lkey};
+      .addr = reinterpret_cast<u64>(slot(index)), .length = kSlotSize, .lkey = memory_.lkey};
   ibv_recv_wr request{};
   request.wr_id = WorkId{WorkKind::kReceive, peer_, 0, index}.value();
   request.sg_list = &sge;
@@ -160,17 +160,17 @@ void Connection::transmit(const Header& header, std::span<const u8> more,
     if (link_->send(header, more, payload)) wake_peer();
     return;
   }
-  const u32 octets = static_cast<u32>(sizeof header + more.size() + payload.size());
-  CHECK(octets <= kSlotOctets);
-  const bool is_inline = octets <= max_inline_;
-  u8 small[kInlineOctets];
+  const u32 bytes = static_cast<u32>(sizeof header + more.size() + payload.size());
+  CHECK(bytes <= kSlotSize);
+  const bool is_inline = bytes <= max_inline_;
+  u8 small[kInlineBytes];
   u8* const to =
       is_inline ? small : slot(depth_ + kSpareSlots + next_slot_++ % (depth_ + kSpareSlots));
   std::memcpy(to, &header, sizeof header);
   if (!more.empty()) std::memcpy(to + sizeof header, more.data(), more.size());
   if (!payload.empty())
     std::memcpy(to + sizeof header + more.size(), payload.data(), payload.size());
-  ibv_sge sge{.addr = reinterpret_cast<u64>(to), .length = octets, .lkey = memory_.lkey};
+  ibv_sge sge{.addr = reinterpret_cast<u64>(to), .length = bytes, .lkey = memory_.lkey};
   ibv_send_wr request{};
   request.wr_id = WorkId{WorkKind::kSend, peer_, 0, 0}.value();
   request.sg_list = &sge;
@@ -209,9 +209,9 @@ bool Connection::can_read(u32 rail) const {
   return !broken_ && line.reads < line.read_limit && line.posted - line.completed < room;
 }
 
-void Connection::read(u32 rail, u32 index, u64 to, u32 lkey, u64 from, u32 rkey, u32 octets) {
+void Connection::read(u32 rail, u32 index, u64 to, u32 lkey, u64 from, u32 rkey, u32 bytes) {
   Line& line = lines_[rail];
-  ibv_sge sge{.addr = to, .length = octets, .lkey = lkey};
+  ibv_sge sge{.addr = to, .length = bytes, .lkey = lkey};
   ibv_send_wr request{};
   request.wr_id = WorkId{WorkKind::kRead, peer_, rail, index}.value();
   request.sg_list = &sge;
@@ -223,11 +223,11 @@ void Connection::read(u32 rail, u32 index, u64 to, u32 lkey, u64 from, u32 rkey,
   post(line, request, true);
 }
 
-Connection::Message Connection::message(u32 index, u32 octets) const {
+Connection::Message Connection::message(u32 index, u32 bytes) const {
   Message message{};
   const u8* const at = slot(index);
   std::memcpy(&message.header, at, sizeof message.header);
-  message.payload = {at + sizeof(Header), octets - sizeof(Header)};
+  message.payload = {at + sizeof(Header), bytes - sizeof(Header)};
   return message;
 }
 

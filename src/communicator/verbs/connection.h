@@ -16,7 +16,7 @@
 
 namespace verbena::coll {
 
-// Memory of one connection, in registered slots of kSlotOctets: first to receive, then to send.
+// Memory of one connection, in registered slots of kSlotSize: first to receive, then to send.
 struct ConnectionMemory {
   u8* slots = nullptr;
   u32 lkey = 0;  // of the first rail
@@ -69,7 +69,7 @@ class Connection {
 
   [[nodiscard]] u32 rails() const { return static_cast<u32>(lines_.size()); }
   [[nodiscard]] bool can_read(u32 rail) const;
-  void read(u32 rail, u32 index, u64 to, u32 lkey, u64 from, u32 rkey, u32 octets);
+  void read(u32 rail, u32 index, u64 to, u32 lkey, u64 from, u32 rkey, u32 bytes);
 
   // From now on messages go through shared memory, and queue pairs wake sleepers and READ.
   void share(std::unique_ptr<SharedLink> link) { link_ = std::move(link); }
@@ -81,7 +81,7 @@ class Connection {
     std::span<const u8> payload;
   };
   // Returns the received message, valid until give_back(slot).
-  [[nodiscard]] Message message(u32 slot, u32 octets) const;
+  [[nodiscard]] Message message(u32 slot, u32 bytes) const;
   void give_back(u32 slot);  // counts as a credit owed, unless the message needed none
   void on_sent(u32 rail);    // of a send or read that was signalled: all before it are done, too
   void break_off();          // queue pairs go to Error: what is outstanding is flushed
@@ -100,7 +100,7 @@ class Connection {
   [[nodiscard]] bool room_to_send() const {
     return lines_[0].posted - lines_[0].completed + kSpareSlots < lines_[0].depth;
   }
-  [[nodiscard]] u8* slot(u32 index) const { return memory_.slots + u64{index} * kSlotOctets; }
+  [[nodiscard]] u8* slot(u32 index) const { return memory_.slots + u64{index} * kSlotSize; }
   void post_receive(u32 slot);
   void post(Line& line, ibv_send_wr& request, bool is_read);
   void wake_peer();

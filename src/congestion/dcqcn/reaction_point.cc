@@ -82,9 +82,9 @@ void ReactionPoint::skip_increases(Time until) {
   increase_at_ = increase_at_ + p_.increase_interval * ends;
 }
 
-void ReactionPoint::count(u64 octets, Time now) {
+void ReactionPoint::count(u64 bytes, Time now) {
   advance(now);
-  for (octets_ += octets; octets_ >= p_.byte_counter; octets_ -= p_.byte_counter) {
+  for (bytes_ += bytes; bytes_ >= p_.byte_counter; bytes_ -= p_.byte_counter) {
     increase();
     byte_ends_ = saturated_sum(byte_ends_, 1);
   }
@@ -123,7 +123,7 @@ void ReactionPoint::decrease(Time at) {
   const double lowered = static_cast<double>(rate_.bps()) * (1 - alpha_ / 2);
   rate_ = std::max(p_.min_rate, Rate::from_bps(static_cast<u64>(lowered)));
   timer_ends_ = byte_ends_ = 0;
-  octets_ = 0;
+  bytes_ = 0;
   settled_ = false;
   decrease_at_ = Time::never();
   increase_at_ = at + p_.increase_interval;

@@ -25,8 +25,8 @@ class ReactionPoint : public Algorithm {
       : p_(parameters), rate_(parameters.line_rate), target_(parameters.line_rate) {}
 
   void on_cnp(Time now);
-  void on_sent(u64 octets, Time now) {
-    if (started_ && p_.byte_counter != 0) count(octets, now);
+  void on_sent(u64 bytes, Time now) {
+    if (started_ && p_.byte_counter != 0) count(bytes, now);
   }
   [[nodiscard]] Rate rate(Time now) {
     if (started_ && now >= next_change()) advance(now);
@@ -43,7 +43,7 @@ class ReactionPoint : public Algorithm {
  private:
   void start(Time now);
   void advance(Time now);
-  void count(u64 octets, Time now);
+  void count(u64 bytes, Time now);
   void update_alpha(Time now);
   void decrease(Time at);
   void increase();
@@ -60,7 +60,7 @@ class ReactionPoint : public Algorithm {
   Time increase_at_ = Time::never();  // the timer's next end
   Time decrease_at_ = Time::never();  // kPeriodic: of the period in which a CNP came
   Time decrease_base_;  // kPeriodic: when the periods began; kAtCNP: the last decrease
-  u64 octets_ = 0;      // since the byte counter's last end
+  u64 bytes_ = 0;       // since the byte counter's last end
   u32 timer_ends_ = 0, byte_ends_ = 0;  // T and B
   bool started_ = false;
   bool notified_ = false;  // kPeriodic: since the last update of alpha

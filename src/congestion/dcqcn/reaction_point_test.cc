@@ -317,12 +317,12 @@ TEST(ReactionPointTest, FlowsShareABottleneckFairly) {
       double sum = 0;
       for (u32 i = 0; i < flows; ++i) {
         const auto rate = static_cast<double>(all[i].rate(now).bps());
-        const double octets = rate / 8 * 1e-6;
+        const double bytes = rate / 8 * 1e-6;
         sum += rate;
-        if (t >= kWarmUp) sent[i] += octets;
-        all[i].on_sent(static_cast<u64>(octets), now);
+        if (t >= kWarmUp) sent[i] += bytes;
+        all[i].on_sent(static_cast<u64>(bytes), now);
         // At least one of the packets of this microsecond is marked, and the last CNP is long ago.
-        const double marked = 1 - std::pow(1 - bottleneck.marking(), octets / 1000);
+        const double marked = 1 - std::pow(1 - bottleneck.marking(), bytes / 1000);
         if (static_cast<double>(t) < next_cnp[i] || !prng.chance(marked)) continue;
         all[i].on_cnp(now);
         next_cnp[i] = static_cast<double>(t) + 50;
@@ -330,7 +330,7 @@ TEST(ReactionPointTest, FlowsShareABottleneckFairly) {
       bottleneck.run_us(sum, 100e9);
     }
     double total = 0, squares = 0;
-    for (const double octets : sent) total += octets, squares += octets * octets;
+    for (const double bytes : sent) total += bytes, squares += bytes * bytes;
     EXPECT_GT(total * total / (squares * flows), 0.97) << flows;  // Jain's index
     EXPECT_GT(total * 8 / ((kTime - kWarmUp) * 1e-6), 85e9) << flows;
     EXPECT_LT(bottleneck.queue, 2e6) << flows;

@@ -18,7 +18,7 @@ struct DCTCPParameters {
   Rate min_rate = mbps(1);            // 1 kb/s .. line_rate
   double g = 1.0 / 16;                // 1/1024 .. 1. RFC 8257, 4.2
   Rate additive_increase = mbps(80);  // a segment in a round trip. 1 kb/s and more
-  u32 packet_octets = 1000;           // of payload, as marks count packets. 1 and more
+  u32 packet_bytes = 1000;            // of payload, as marks count packets. 1 and more
 
   [[nodiscard]] bool valid() const;
 };
@@ -34,7 +34,7 @@ class DCTCP : public Algorithm {
   [[nodiscard]] double alpha(Time) const { return alpha_; }
 
  private:
-  void end_round(u64 in_flight_octets);
+  void end_round(u64 in_flight_bytes);
 
   const DCTCPParameters& p_;
   Rate rate_;

@@ -14,7 +14,7 @@ struct DCTCPTest : ::testing::Test {
   void round(u32 marked) {
     for (u32 i = 0; i < 10; ++i) {
       if (i < marked) flow.on_cnp(kStart);
-      flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 9000}, kStart);
+      flow.on_ack({.acknowledged_bytes = 1000, .in_flight_bytes = 9000}, kStart);
     }
   }
   u64 rate() const { return flow.rate(kStart).bps(); }
@@ -57,7 +57,7 @@ TEST(DCTCPParametersTest, HaveRanges) {
   EXPECT_TRUE(DCTCPParameters{}.valid());
   EXPECT_FALSE(DCTCPParameters{.g = 0}.valid());
   EXPECT_FALSE(DCTCPParameters{.additive_increase = Rate{}}.valid());
-  EXPECT_FALSE(DCTCPParameters{.packet_octets = 0}.valid());
+  EXPECT_FALSE(DCTCPParameters{.packet_bytes = 0}.valid());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 double bps(Rate rate) { return static_cast<double>(rate.bps()); }
 
-double octets_in(Rate rate, Duration time) { return bps(rate) * time.seconds() / 8; }
+double bytes_in(Rate rate, Duration time) { return bps(rate) * time.seconds() / 8; }
 
 }  // namespace
 
@@ -19,22 +19,22 @@ bool HPCCParameters::valid() const {
 
 HPCC::HPCC(const HPCCParameters& parameters)
     : p_(parameters),
-      pipe_(p_.pipe_octets != 0 ? static_cast<double>(p_.pipe_octets)
-                                : octets_in(p_.line_rate, p_.base_rtt)),
+      pipe_(p_.pipe_bytes != 0 ? static_cast<double>(p_.pipe_bytes)
+                               : bytes_in(p_.line_rate, p_.base_rtt)),
       step_(Rate::from_bps(
-          static_cast<u64>(std::llround(p_.additive_octets * 8 / p_.base_rtt.seconds())))),
+          static_cast<u64>(std::llround(p_.additive_bytes * 8 / p_.base_rtt.seconds())))),
       rate_(p_.line_rate) {
   for (Loop& loop : loops_) loop.reference = rate_;
 }
 
-u64 HPCC::octets_in_flight(Rate rate) const {
-  return static_cast<u64>(std::llround(octets_in(rate, p_.base_rtt)));
+u64 HPCC::bytes_in_flight(Rate rate) const {
+  return static_cast<u64>(std::llround(bytes_in(rate, p_.base_rtt)));
 }
 
 void HPCC::on_ack(const AckSignal& ack, Time) {
   // The data in flight at the last update is acknowledged: a round trip has passed.
-  new_round_ = ack.acknowledged_octets > round_left_;
-  round_left_ = new_round_ ? ack.in_flight_octets : round_left_ - ack.acknowledged_octets;
+  new_round_ = ack.acknowledged_bytes > round_left_;
+  round_left_ = new_round_ ? ack.in_flight_bytes : round_left_ - ack.acknowledged_bytes;
   if (ack.path == nullptr) return;
   if (p_.reaction == HPCCParameters::Reaction::kEachRoundTrip && !new_round_) return;
   if (ack.path->count != 0 && ack.path->count == last_.count) {
@@ -49,8 +49,8 @@ void HPCC::on_ack(const AckSignal& ack, Time) {
 HPCC::Load HPCC::load_of(const HopTelemetry& hop, const HopTelemetry& last) const {
   const Duration elapsed = hop.at - last.at;
   if (elapsed <= Duration{} || hop.rate == Rate{}) return {};
-  const auto queue = static_cast<double>(std::min(hop.queued_octets, last.queued_octets));
-  const auto sent = static_cast<double>(hop.sent_octets - last.sent_octets);
+  const auto queue = static_cast<double>(std::min(hop.queued_bytes, last.queued_bytes));
+  const auto sent = static_cast<double>(hop.sent_bytes - last.sent_bytes);
   const double sent_bps = sent * 8 / elapsed.seconds();
   return {.u = sent_bps / bps(hop.rate) + queue * bps(p_.line_rate) / bps(hop.rate) / pipe_,
           .elapsed = elapsed};

@@ -24,15 +24,15 @@ struct HPCCParameters {
   Reaction reaction = Reaction::kEachAck;
   Loop loop = Loop::kOne;
   Bound bound = Bound::kWindowAndRate;
-  Rate line_rate = gbps(100);   // flows start with a window of line_rate * base_rtt
-  Rate min_rate = mbps(100);    // 1 kb/s .. line_rate
-  Duration base_rtt = us(13);   // T: the network's, without queues. 1 ns .. 10 s
-  double eta = 0.95;            // utilization aimed at. Above 0, 1 at most
-  u32 max_stage = 5;            // additive steps in a row
-  double additive_octets = 80;  // W_AI: window * (1 - eta) / flows that share a link, at most
+  Rate line_rate = gbps(100);  // flows start with a window of line_rate * base_rtt
+  Rate min_rate = mbps(100);   // 1 kb/s .. line_rate
+  Duration base_rtt = us(13);  // T: the network's, without queues. 1 ns .. 10 s
+  double eta = 0.95;           // utilization aimed at. Above 0, 1 at most
+  u32 max_stage = 5;           // additive steps in a row
+  double additive_bytes = 80;  // W_AI: window * (1 - eta) / flows that share a link, at most
   // The data that the network holds at line_rate, by which queues are measured; 0: line_rate *
   // base_rtt.
-  u64 pipe_octets = 0;
+  u64 pipe_bytes = 0;
 
   [[nodiscard]] bool valid() const;
 };
@@ -46,7 +46,7 @@ class HPCC : public Algorithm {
   void on_ack(const AckSignal& ack, Time now);
   [[nodiscard]] Rate rate(Time) const { return rate_; }
   [[nodiscard]] u64 window(Time) const {
-    return p_.bound == HPCCParameters::Bound::kRate ? kNoWindow : octets_in_flight(rate_);
+    return p_.bound == HPCCParameters::Bound::kRate ? kNoWindow : bytes_in_flight(rate_);
   }
   [[nodiscard]] double alpha(Time) const { return loops_[0].utilization; }  // U
 
@@ -61,7 +61,7 @@ class HPCC : public Algorithm {
     Duration elapsed{};  // 0: unknown
   };
 
-  u64 octets_in_flight(Rate rate) const;
+  u64 bytes_in_flight(Rate rate) const;
   Load load_of(const HopTelemetry& hop, const HopTelemetry& last) const;
   void measure(Loop& loop, const Load& load) const;
   Rate adjust(Loop& loop) const;

@@ -10,7 +10,7 @@ namespace {
 
 using test::kStart;
 
-HPCCParameters plain_hpcc() { return {.base_rtt = us(10), .additive_octets = 100}; }
+HPCCParameters plain_hpcc() { return {.base_rtt = us(10), .additive_bytes = 100}; }
 
 // 100 Gb/s for 10 us.
 constexpr double kFull = 125'000;
@@ -23,8 +23,8 @@ struct HPCCTest : ::testing::Test {
     sent += static_cast<u64>(share * kFull);
     PathTelemetry path;
     path.count = 1;
-    path.hops[0] = {.rate = gbps(100), .at = now, .sent_octets = sent, .queued_octets = queue};
-    flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 0, .path = &path}, now);
+    path.hops[0] = {.rate = gbps(100), .at = now, .sent_bytes = sent, .queued_bytes = queue};
+    flow.on_ack({.acknowledged_bytes = 1000, .in_flight_bytes = 0, .path = &path}, now);
   }
   double window() const { return static_cast<double>(flow.window(now)); }
   HPCCParameters p = plain_hpcc();
@@ -68,11 +68,11 @@ TEST_F(HPCCTest, TheMostLoadedHopCounts) {
   path.count = 2;
   path.hops[0] = {.rate = gbps(100), .at = kStart};
   path.hops[1] = {.rate = gbps(400), .at = kStart};
-  flow.on_ack({.acknowledged_octets = 1000, .path = &path}, kStart);
+  flow.on_ack({.acknowledged_bytes = 1000, .path = &path}, kStart);
   for (u32 i = 0; i < 2; ++i) path.hops[i].at = kStart + us(10);
-  path.hops[0].sent_octets = 25'000;   // 0.2
-  path.hops[1].sent_octets = 250'000;  // 0.5
-  flow.on_ack({.acknowledged_octets = 1000, .path = &path}, kStart);
+  path.hops[0].sent_bytes = 25'000;   // 0.2
+  path.hops[1].sent_bytes = 250'000;  // 0.5
+  flow.on_ack({.acknowledged_bytes = 1000, .path = &path}, kStart);
   EXPECT_DOUBLE_EQ(flow.alpha(now), 0.5);
 }
 
@@ -86,8 +86,8 @@ TEST_F(HPCCTest, WithinARoundTripTheReferenceStays) {
     sent += 12'500;  // 2 x the rate
     PathTelemetry path;
     path.count = 1;
-    path.hops[0] = {.rate = gbps(100), .at = now, .sent_octets = sent};
-    flow.on_ack({.acknowledged_octets = 100, .in_flight_octets = 10'000, .path = &path}, now);
+    path.hops[0] = {.rate = gbps(100), .at = now, .sent_bytes = sent};
+    flow.on_ack({.acknowledged_bytes = 100, .in_flight_bytes = 10'000, .path = &path}, now);
     if (i == 1) reference = window();
     if (i <= 1) continue;
     EXPECT_NEAR(window(), reference, 1) << i;
@@ -107,9 +107,9 @@ TEST(HPCCLoopsTest, EachHopHasItsOwnIfAsked) {
   Time now = kStart;
   for (u32 i = 0; i < 6; ++i) {
     for (HPCC* const flow : {&each, &one})
-      flow->on_ack({.acknowledged_octets = 1000, .path = &path}, now);
-    now = now + us(5);                        // half a round trip
-    path.hops[i % 2].sent_octets += 125'000;  // twice what the link can
+      flow->on_ack({.acknowledged_bytes = 1000, .path = &path}, now);
+    now = now + us(5);                       // half a round trip
+    path.hops[i % 2].sent_bytes += 125'000;  // twice what the link can
     for (HopTelemetry& hop : path.hops) hop.at = now;
   }
   EXPECT_LT(one.window(now), each.window(now));  // which thinks that one hop has it all
@@ -122,11 +122,11 @@ TEST(HPCCReactionTest, OnceInARoundTripIfAsked) {
   PathTelemetry path;
   path.count = 1;
   path.hops[0] = {.rate = gbps(100), .at = kStart};
-  flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 10'000, .path = &path}, kStart);
-  path.hops[0] = {.rate = gbps(100), .at = kStart + us(10), .sent_octets = 250'000};
-  flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 10'000, .path = &path}, kStart);
+  flow.on_ack({.acknowledged_bytes = 1000, .in_flight_bytes = 10'000, .path = &path}, kStart);
+  path.hops[0] = {.rate = gbps(100), .at = kStart + us(10), .sent_bytes = 250'000};
+  flow.on_ack({.acknowledged_bytes = 1000, .in_flight_bytes = 10'000, .path = &path}, kStart);
   EXPECT_EQ(flow.window(kStart), 125'000u);
-  flow.on_ack({.acknowledged_octets = 10'000, .in_flight_octets = 0, .path = &path}, kStart);
+  flow.on_ack({.acknowledged_bytes = 10'000, .in_flight_bytes = 0, .path = &path}, kStart);
   EXPECT_LT(flow.window(kStart), 70'000u);
 }
 
@@ -138,10 +138,10 @@ TEST(HPCCBoundTest, ByTheRateAloneIfAsked) {
 
 TEST_F(HPCCTest, NoTelemetryOrAnotherPathChangesNothing) {
   ack(0, 0);
-  flow.on_ack({.acknowledged_octets = 1000}, now);
+  flow.on_ack({.acknowledged_bytes = 1000}, now);
   PathTelemetry path;
   path.count = 3;
-  flow.on_ack({.acknowledged_octets = 1000, .path = &path}, now);
+  flow.on_ack({.acknowledged_bytes = 1000, .path = &path}, now);
   EXPECT_EQ(window(), kFull);
 }
 

@@ -6,7 +6,7 @@
 namespace verbena {
 
 bool SwiftParameters::valid() const {
-  return line_rate >= kbps(1) && line_rate != Rate::unlimited() && packet_octets >= 1 &&
+  return line_rate >= kbps(1) && line_rate != Rate::unlimited() && packet_bytes >= 1 &&
          base_target >= ns(1) && base_target <= sec(10) && flow_scaling_range >= ns(0) &&
          flow_scaling_range <= sec(10) && flow_scaling_min_window > 0 &&
          flow_scaling_max_window > flow_scaling_min_window && additive_increase > 0 && beta >= 0 &&
@@ -16,8 +16,8 @@ bool SwiftParameters::valid() const {
 
 double SwiftParameters::longest_useful_window() const {
   const Duration longest_target = base_target + flow_scaling_range;
-  const double octets = static_cast<double>(line_rate.bps()) / 8 * longest_target.seconds();
-  return std::max(1.0, octets / packet_octets);
+  const double bytes = static_cast<double>(line_rate.bps()) / 8 * longest_target.seconds();
+  return std::max(1.0, bytes / packet_bytes);
 }
 
 Swift::Swift(const SwiftParameters& parameters) : p_(parameters), window_(parameters.max_window) {
@@ -42,7 +42,7 @@ void Swift::on_ack(const AckSignal& ack, Time now) {
     const double excess = (rtt_ - target).seconds() / rtt_.seconds();
     return decrease(1 - p_.beta * excess, now);
   }
-  const double packets = static_cast<double>(ack.acknowledged_octets) / p_.packet_octets;
+  const double packets = static_cast<double>(ack.acknowledged_bytes) / p_.packet_bytes;
   set(window_ + p_.additive_increase * packets / std::max(window_, 1.0));
 }
 
@@ -65,12 +65,10 @@ void Swift::set(double window) { window_ = std::clamp(window, p_.min_window, p_.
 
 Rate Swift::rate(Time) const {
   if (window_ >= 1 || rtt_ == Duration{}) return p_.line_rate;
-  const double bps = window_ * p_.packet_octets * 8 / rtt_.seconds();
+  const double bps = window_ * p_.packet_bytes * 8 / rtt_.seconds();
   return std::clamp(Rate::from_bps(static_cast<u64>(bps)), Rate::from_bps(1), p_.line_rate);
 }
 
-u64 Swift::window(Time) const {
-  return static_cast<u64>(std::max(window_, 1.0) * p_.packet_octets);
-}
+u64 Swift::window(Time) const { return static_cast<u64>(std::max(window_, 1.0) * p_.packet_bytes); }
 
 }  // namespace verbena

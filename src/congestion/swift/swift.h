@@ -19,7 +19,7 @@ namespace verbena {
 
 struct SwiftParameters {
   Rate line_rate = gbps(100);
-  u32 packet_octets = 4096;              // bytes of a window of 1
+  u32 packet_bytes = 4096;               // bytes of a window of 1
   Duration base_target = us(25);         // with the hops' share. 1 ns .. 10 s
   Duration flow_scaling_range = us(50);  // 0: no flow scaling
   double flow_scaling_min_window = 0.1;  // packets

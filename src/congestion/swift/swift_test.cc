@@ -12,7 +12,7 @@ using test::kStart;
 constexpr u32 kPacket = 1000;
 
 SwiftParameters plain_swift() {
-  return {.packet_octets = kPacket,
+  return {.packet_bytes = kPacket,
           .base_target = us(20),
           .flow_scaling_range = ns(0),
           .max_window = 100};
@@ -21,7 +21,7 @@ SwiftParameters plain_swift() {
 struct SwiftTest : ::testing::Test {
   void ack(Duration rtt, u64 packets = 1) {
     now = now + rtt;
-    flow.on_ack({.acknowledged_octets = packets * kPacket, .round_trip = rtt}, now);
+    flow.on_ack({.acknowledged_bytes = packets * kPacket, .round_trip = rtt}, now);
   }
   u64 window() const { return flow.window(now); }
   SwiftParameters p = plain_swift();
@@ -41,7 +41,7 @@ TEST_F(SwiftTest, OneDecreaseInARoundTrip) {
   const u64 once = window();
   EXPECT_EQ(once, 50u * kPacket);
   now = now + us(99);
-  flow.on_ack({.acknowledged_octets = kPacket, .round_trip = us(100)}, now);
+  flow.on_ack({.acknowledged_bytes = kPacket, .round_trip = us(100)}, now);
   flow.on_nak(now);
   EXPECT_EQ(window(), once);
   now = now + us(1);
@@ -95,7 +95,7 @@ TEST(SwiftTargetTest, SmallerWindowsHaveALaterTarget) {
 
 TEST(SwiftParametersTest, HaveRanges) {
   EXPECT_TRUE(SwiftParameters{}.valid());
-  EXPECT_FALSE(SwiftParameters{.packet_octets = 0}.valid());
+  EXPECT_FALSE(SwiftParameters{.packet_bytes = 0}.valid());
   EXPECT_FALSE(
       (SwiftParameters{.flow_scaling_min_window = 10, .flow_scaling_max_window = 10}.valid()));
   EXPECT_FALSE(SwiftParameters{.additive_increase = 0}.valid());

@@ -9,9 +9,9 @@ double CUBIC::at(double seconds) const {
   return kC * t * t * t + w_max_;
 }
 
-void CUBIC::set_window(double octets) {
-  window_ = octets;
-  state_.window = static_cast<u64>(octets);
+void CUBIC::set_window(double bytes) {
+  window_ = bytes;
+  state_.window = static_cast<u64>(bytes);
 }
 
 // RFC 9438, 4.2. Without a loss before, the plateau is here.
@@ -22,14 +22,14 @@ void CUBIC::begin_epoch(Time now) {
   k_ = std::cbrt((w_max_ - segments()) / kC);
 }
 
-void CUBIC::on_acknowledged(u64 octets, Duration round_trip, Time now) {
+void CUBIC::on_acknowledged(u64 bytes, Duration round_trip, Time now) {
   if (state_.in_slow_start()) {
-    octets = state_.slow_start(octets);
+    bytes = state_.slow_start(bytes);
     window_ = static_cast<double>(state_.window);
   }
   if (state_.in_slow_start()) return;
   if (!epoch_) begin_epoch(now);
-  const double acknowledged = static_cast<double>(octets) / state_.mss;
+  const double acknowledged = static_cast<double>(bytes) / state_.mss;
   // 4.3: the same average share of loss as Reno, so a slower growth, until the window has regained
   // its size.
   const double alpha = w_est_ >= before_ ? 1 : 3 * (1 - kBeta) / (1 + kBeta);
@@ -37,7 +37,7 @@ void CUBIC::on_acknowledged(u64 octets, Duration round_trip, Time now) {
   const double t = (now - *epoch_).seconds();
   if (at(t) < w_est_) return set_window(std::max(window_, w_est_ * state_.mss));
   const double target = std::clamp(at(t + round_trip.seconds()), segments(), 1.5 * segments());
-  set_window(window_ + (target - segments()) / segments() * static_cast<double>(octets));
+  set_window(window_ + (target - segments()) / segments() * static_cast<double>(bytes));
 }
 
 // 4.6 and 4.7. Uses the data in flight, so that an unused window does not count.

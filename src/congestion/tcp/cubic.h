@@ -21,7 +21,7 @@ class CUBIC {
   explicit CUBIC(const WindowState& state) : state_(state) {}
 
   // As Reno's. `round_trip`: smoothed.
-  void on_acknowledged(u64 octets, Duration round_trip, Time now);
+  void on_acknowledged(u64 bytes, Duration round_trip, Time now);
   void on_congestion(u64 in_flight, Time now);
   void on_timeout(u64 in_flight, Time now);
   [[nodiscard]] const WindowState& state() const { return state_; }
@@ -31,7 +31,7 @@ class CUBIC {
  private:
   [[nodiscard]] double segments() const { return window_ / state_.mss; }
   void begin_epoch(Time now);
-  void set_window(double octets);
+  void set_window(double bytes);
   void shrink(u64 in_flight);
 
   WindowState state_;

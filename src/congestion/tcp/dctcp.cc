@@ -5,22 +5,22 @@
 namespace verbena::tcp {
 
 void DCTCP::on_acknowledged(const Acknowledgement& ack, Time now) {
-  octets_ += ack.octets;
-  marked_ += ack.marked_octets;
+  bytes_ += ack.bytes;
+  marked_ += ack.marked_bytes;
   if (ack.up_to > window_end_) end_window(ack.sent);
-  if (ack.marked_octets != 0 && ack.may_reduce && ack.up_to > reduced_until_) {
+  if (ack.marked_bytes != 0 && ack.may_reduce && ack.up_to > reduced_until_) {
     reduce();
     reduced_until_ = ack.sent;
     reduced_ = true;
     return;
   }
-  if (ack.grows && ack.marked_octets == 0) reno_.on_acknowledged(ack.octets, now);
+  if (ack.grows && ack.marked_bytes == 0) reno_.on_acknowledged(ack.bytes, now);
 }
 
 void DCTCP::end_window(u64 sent) {
-  if (octets_ != 0)
-    alpha_ += kG * (static_cast<double>(marked_) / static_cast<double>(octets_) - alpha_);
-  octets_ = marked_ = 0;
+  if (bytes_ != 0)
+    alpha_ += kG * (static_cast<double>(marked_) / static_cast<double>(bytes_) - alpha_);
+  bytes_ = marked_ = 0;
   window_end_ = sent;
 }
 

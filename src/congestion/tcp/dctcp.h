@@ -15,8 +15,8 @@ class DCTCP {
   explicit DCTCP(const WindowState& state) : reno_(state) {}
 
   struct Acknowledgement {
-    u64 octets = 0;          // newly
-    u64 marked_octets = 0;   // of those
+    u64 bytes = 0;           // newly
+    u64 marked_bytes = 0;    // of those
     u64 up_to = 0;           // the stream's bytes acknowledged so far
     u64 sent = 0;            // and sent so far
     bool grows = false;      // the window was the sender's limit
@@ -36,7 +36,7 @@ class DCTCP {
 
   Reno reno_;
   double alpha_ = 1;  // 3.3: the first mark counts as in Reno
-  u64 octets_ = 0, marked_ = 0;
+  u64 bytes_ = 0, marked_ = 0;
   u64 window_end_ = 0;     // the window of observation ends when this is acknowledged
   u64 reduced_until_ = 0;  // no further mark counts until this is acknowledged
   bool reduced_ = false;

@@ -3,10 +3,10 @@
 namespace verbena::tcp {
 
 // RFC 5681, 3.1, by bytes: grows by a segment for each acknowledged window.
-void Reno::on_acknowledged(u64 octets, Time) {
-  if (state_.in_slow_start()) octets = state_.slow_start(octets);
+void Reno::on_acknowledged(u64 bytes, Time) {
+  if (state_.in_slow_start()) bytes = state_.slow_start(bytes);
   if (state_.in_slow_start()) return;
-  acknowledged_ += octets;
+  acknowledged_ += bytes;
   while (acknowledged_ >= state_.window) {
     acknowledged_ -= state_.window;
     state_.window += state_.mss;

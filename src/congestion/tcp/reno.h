@@ -13,7 +13,7 @@ class Reno {
   explicit Reno(const WindowState& state) : state_(state) {}
 
   // So many bytes were acknowledged, and the window was the sender's limit.
-  void on_acknowledged(u64 octets, Time now);
+  void on_acknowledged(u64 bytes, Time now);
   // A loss, or an echo of congestion: once in a window.
   void on_congestion(u64 in_flight, Time now);
   void on_timeout(u64 in_flight, Time now);

@@ -17,16 +17,16 @@ std::variant<Reno, CUBIC, DCTCP> control_of(ControlKind kind, const WindowState&
 using Acknowledgement = WindowControl::Acknowledgement;
 
 void tell(Reno& reno, const Acknowledgement& ack, Time now) {
-  if (ack.grows) reno.on_acknowledged(ack.octets, now);
+  if (ack.grows) reno.on_acknowledged(ack.bytes, now);
 }
 
 void tell(CUBIC& cubic, const Acknowledgement& ack, Time now) {
-  if (ack.grows) cubic.on_acknowledged(ack.octets, ack.round_trip, now);
+  if (ack.grows) cubic.on_acknowledged(ack.bytes, ack.round_trip, now);
 }
 
 void tell(DCTCP& dctcp, const Acknowledgement& ack, Time now) {
-  dctcp.on_acknowledged({.octets = ack.octets,
-                         .marked_octets = ack.marked_octets,
+  dctcp.on_acknowledged({.bytes = ack.bytes,
+                         .marked_bytes = ack.marked_bytes,
                          .up_to = ack.up_to,
                          .sent = ack.sent,
                          .grows = ack.grows,

@@ -16,8 +16,8 @@ class WindowControl {
   WindowControl(ControlKind kind, const WindowState& state);
 
   struct Acknowledgement {
-    u64 octets = 0;         // newly acknowledged
-    u64 marked_octets = 0;  // of those
+    u64 bytes = 0;         // newly acknowledged
+    u64 marked_bytes = 0;  // of those
     u64 up_to = 0, sent = 0;
     Duration round_trip{};
     bool grows = false;      // no loss is being repaired, and the window was the sender's limit

@@ -90,8 +90,8 @@ TEST(DCTCP, AlphaBecomesTheShareOfMarks) {
     for (u32 window = 0; window < 100; ++window) {
       for (u32 i = 0; i < 10; ++i) {
         const u64 marked = static_cast<u64>(share * kMSS);
-        dctcp.on_acknowledged({.octets = kMSS,
-                               .marked_octets = marked,
+        dctcp.on_acknowledged({.bytes = kMSS,
+                               .marked_bytes = marked,
                                .up_to = sent + (i + 1) * kMSS,
                                .sent = sent + 10 * kMSS},
                               Time());
@@ -107,7 +107,7 @@ TEST(DCTCP, AlphaBecomesTheShareOfMarks) {
 TEST(DCTCP, GivesUpHalfOfAlphaOnceInAWindow) {
   DCTCP dctcp(avoiding(100));
   const DCTCP::Acknowledgement marked{
-      .octets = kMSS, .marked_octets = kMSS, .up_to = 1000, .sent = 100'000, .grows = true};
+      .bytes = kMSS, .marked_bytes = kMSS, .up_to = 1000, .sent = 100'000, .grows = true};
   dctcp.on_acknowledged(marked, Time());
   EXPECT_TRUE(dctcp.take_reduction());
   EXPECT_EQ(dctcp.state().window, 50u * kMSS);  // alpha is 1 at first

@@ -19,16 +19,16 @@ struct WindowState {
   [[nodiscard]] bool in_slow_start() const { return window < threshold; }
   // Slow start by bytes. RFC 5681, 3.1, with RFC 3465, 2.2, L = 2: at most two segments for an
   // acknowledgement, so that a receiver that answers every second one doubles the window in a round
-  // trip. Returns the part of `octets` beyond the threshold, which is for congestion avoidance.
-  [[nodiscard]] u64 slow_start(u64 octets) {
-    const u64 growth = std::min({octets, u64{2} * mss, threshold - window});
+  // trip. Returns the part of `bytes` beyond the threshold, which is for congestion avoidance.
+  [[nodiscard]] u64 slow_start(u64 bytes) {
+    const u64 growth = std::min({bytes, u64{2} * mss, threshold - window});
     window += growth;
-    return in_slow_start() ? 0 : octets - growth;
+    return in_slow_start() ? 0 : bytes - growth;
   }
   // After a timeout: the loss window. RFC 5681, 3.1.
   void restart() { window = mss; }
-  [[nodiscard]] u64 at_least_two(double octets) const {
-    return std::max(static_cast<u64>(octets), u64{2} * mss);
+  [[nodiscard]] u64 at_least_two(double bytes) const {
+    return std::max(static_cast<u64>(bytes), u64{2} * mss);
   }
 };
 

@@ -9,7 +9,7 @@ bool TIMELYParameters::valid() const {
   return min_rate >= kbps(1) && min_rate <= line_rate && line_rate != Rate::unlimited() &&
          is_share(alpha) && is_share(beta) && delta >= kbps(1) && hyper_delta >= kbps(1) &&
          t_low >= ns(0) && t_low <= t_high && t_high <= sec(10) && min_rtt >= ns(1) &&
-         min_rtt <= sec(10) && segment_octets >= 1;
+         min_rtt <= sec(10) && segment_bytes >= 1;
 }
 
 void TIMELY::on_ack(const AckSignal& ack, Time) {
@@ -17,18 +17,18 @@ void TIMELY::on_ack(const AckSignal& ack, Time) {
 }
 
 bool TIMELY::counts(const AckSignal& ack) {
-  octets_ += ack.acknowledged_octets;
+  bytes_ += ack.acknowledged_bytes;
   if (ack.round_trip <= Duration{}) return false;
   switch (p_.variant) {
     case Variant::kPaper:
-      if (octets_ < p_.segment_octets) return false;
+      if (bytes_ < p_.segment_bytes) return false;
       break;
     case Variant::kHPCCModel:
-      if (octets_ <= round_octets_) return false;
-      round_octets_ = ack.in_flight_octets;
+      if (bytes_ <= round_bytes_) return false;
+      round_bytes_ = ack.in_flight_bytes;
       break;
   }
-  octets_ = 0;
+  bytes_ = 0;
   return true;
 }
 

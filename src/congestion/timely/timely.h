@@ -31,7 +31,7 @@ struct TIMELYParameters {
   Duration min_rtt = us(20);    // of the network without queues. 1 ns and more
   u32 hyper_after = 5;          // times in a row that the gradient is not positive
   Rate hyper_delta = mbps(50);  // N * delta. 1 kb/s and more
-  u32 segment_octets = 16384;   // paper: 16 to 64 KB
+  u32 segment_bytes = 16384;    // paper: 16 to 64 KB
 
   [[nodiscard]] bool valid() const;
 };
@@ -57,9 +57,9 @@ class TIMELY : public Algorithm {
   Rate rate_;
   Duration last_rtt_{};  // 0: none yet
   double diff_ns_ = 0;
-  u32 rises_ = 0;         // in a row; kPaper: those by the gradient
-  u64 octets_ = 0;        // acknowledged since the last round trip that counted
-  u64 round_octets_ = 0;  // kHPCCModel: bytes in flight then
+  u32 rises_ = 0;        // in a row; kPaper: those by the gradient
+  u64 bytes_ = 0;        // acknowledged since the last round trip that counted
+  u64 round_bytes_ = 0;  // kHPCCModel: bytes in flight then
 };
 
 }  // namespace verbena

@@ -12,7 +12,7 @@ using test::kStart;
 
 struct TIMELYTest : ::testing::Test {
   void segment(Duration rtt) {
-    flow.on_ack({.acknowledged_octets = 16384, .round_trip = rtt}, kStart);
+    flow.on_ack({.acknowledged_bytes = 16384, .round_trip = rtt}, kStart);
   }
   u64 rate() const { return flow.rate(kStart).bps(); }
   // Down to something that can rise.
@@ -54,10 +54,10 @@ TEST_F(TIMELYTest, AFallingOneRaisesItFasterTheFifthTime) {
 
 TEST_F(TIMELYTest, OneRoundTripCountsForEachSegment) {
   for (int i = 0; i < 3; ++i) {
-    flow.on_ack({.acknowledged_octets = 4096, .round_trip = ms(1)}, kStart);
+    flow.on_ack({.acknowledged_bytes = 4096, .round_trip = ms(1)}, kStart);
     EXPECT_EQ(rate(), 10'000'000'000u);
   }
-  flow.on_ack({.acknowledged_octets = 4096, .round_trip = ms(1)}, kStart);
+  flow.on_ack({.acknowledged_bytes = 4096, .round_trip = ms(1)}, kStart);
   EXPECT_LT(rate(), 10'000'000'000u);
 }
 
@@ -65,9 +65,8 @@ TEST_F(TIMELYTest, OneRoundTripCountsForEachSegment) {
 TEST(TIMELYModelTest, CountsRoundTripsAndAllRises) {
   const TIMELYParameters p{.variant = TIMELYParameters::Variant::kHPCCModel};
   TIMELY flow(p);
-  const auto ack = [&](Duration rtt, u64 octets) {
-    flow.on_ack({.acknowledged_octets = octets, .in_flight_octets = 9000, .round_trip = rtt},
-                kStart);
+  const auto ack = [&](Duration rtt, u64 bytes) {
+    flow.on_ack({.acknowledged_bytes = bytes, .in_flight_bytes = 9000, .round_trip = rtt}, kStart);
   };
   ack(us(30), 1000);  // the first is only noted
   ack(ms(5), 9000);   // the round trip is not over
@@ -96,7 +95,7 @@ TEST_F(TIMELYTest, ParametersHaveRanges) {
   EXPECT_FALSE(TIMELYParameters{.beta = -0.1}.valid());
   EXPECT_FALSE((TIMELYParameters{.t_low = us(10), .t_high = us(5)}.valid()));
   EXPECT_FALSE(TIMELYParameters{.min_rtt = ns(0)}.valid());
-  EXPECT_FALSE(TIMELYParameters{.segment_octets = 0}.valid());
+  EXPECT_FALSE(TIMELYParameters{.segment_bytes = 0}.valid());
 }
 
 TEST(TIMELYNetworkTest, FlowsFillALinkAndBoundItsQueue) {

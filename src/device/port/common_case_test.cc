@@ -111,14 +111,14 @@ class World {
   std::string look() {
     for (const Node* const node : {&a_, &b_}) {
       const Counters& counters = node->device.counters();
-      note(counters.port_xmit_packets, counters.port_xmit_octets, counters.port_rcv_packets,
-           counters.port_rcv_octets, counters.transport.retransmitted_packets,
+      note(counters.port_xmit_packets, counters.port_xmit_bytes, counters.port_rcv_packets,
+           counters.port_rcv_bytes, counters.transport.retransmitted_packets,
            counters.transport.local_acknowledgements, counters.transport.rnr_naks_sent,
            node->device.next_timer().ns());
     }
     for (const auto& [a, b] : qps_) {
       const QPTraffic sent = a_.device.traffic_of(a), received = b_.device.traffic_of(b);
-      note(sent.sent_packets, sent.sent_octets, received.received_packets, received.received_octets,
+      note(sent.sent_packets, sent.sent_bytes, received.received_packets, received.received_bytes,
            a_.state(a), b_.state(b));
     }
     return std::exchange(seen_, {});
@@ -165,8 +165,8 @@ class World {
     packet.headers = record.headers;
     packet.headers.bth.p_key = kDefaultPKey;
     packet.payload = record.payload;
-    const std::vector<u8> octets(record.headers.size() + record.payload.size() + kICRCSize);
-    const IngressFrame frame{.source = source, .destination = destination, .transport = octets};
+    const std::vector<u8> bytes(record.headers.size() + record.payload.size() + kICRCSize);
+    const IngressFrame frame{.source = source, .destination = destination, .transport = bytes};
     note(to.device.on_packet(packet, frame, now_));
     drain();
   }

@@ -5,7 +5,7 @@
 namespace verbena {
 namespace {
 
-constexpr u64 kOctetsPerWord = 4;  // of port_xmit_data and port_rcv_data. IBTA 16.1.3.5
+constexpr u64 kBytesPerWord = 4;  // of port_xmit_data and port_rcv_data. IBTA 16.1.3.5
 
 // Returns 0 for an event that cannot happen here, on Ethernet and in software. The counter exists
 // because programs look for the files.
@@ -15,10 +15,10 @@ constexpr auto kC = CounterFolder::kCounters;
 constexpr auto kH = CounterFolder::kHWCounters;
 
 constexpr NamedCounter kTable[] = {
-    {"port_xmit_data", kC, "octets sent, divided by 4",
-     [](const Counters& c) { return c.port_xmit_octets / kOctetsPerWord; }},
-    {"port_rcv_data", kC, "octets received, divided by 4",
-     [](const Counters& c) { return c.port_rcv_octets / kOctetsPerWord; }},
+    {"port_xmit_data", kC, "bytes sent, divided by 4",
+     [](const Counters& c) { return c.port_xmit_bytes / kBytesPerWord; }},
+    {"port_rcv_data", kC, "bytes received, divided by 4",
+     [](const Counters& c) { return c.port_rcv_bytes / kBytesPerWord; }},
     {"port_xmit_packets", kC, "packets sent",
      [](const Counters& c) { return c.port_xmit_packets; }},
     {"port_rcv_packets", kC, "packets received",
@@ -98,11 +98,11 @@ constexpr NamedEngineCounter kEngineTable[] = {
     {"local_read_requests", "READs of a peer on this host, done without packets",
      &E::local_read_requests},
     {"local_read_packets", "packets that these would have been", &E::local_read_packets},
-    {"local_read_octets", "octets of these", &E::local_read_octets},
+    {"local_read_bytes", "bytes of these", &E::local_read_bytes},
     {"local_write_requests", "WRITEs to a peer on this host, done without packets",
      &E::local_write_requests},
     {"local_write_packets", "packets that these would have been", &E::local_write_packets},
-    {"local_write_octets", "octets of these", &E::local_write_octets},
+    {"local_write_bytes", "bytes of these", &E::local_write_bytes},
     {"local_acknowledgements", "acknowledgements that were no frame", &E::local_acknowledgements},
     {"rx_dropped", "packets dropped by the rules of their service", &E::rx_dropped},
 };

@@ -27,8 +27,8 @@ TEST(CounterTableTest, NoNameTwice) {
 
 TEST(CounterTableTest, DataIsInWords) {
   Counters counters;
-  counters.port_xmit_octets = 4096;
-  counters.port_rcv_octets = 400;
+  counters.port_xmit_bytes = 4096;
+  counters.port_rcv_bytes = 400;
   EXPECT_EQ(value_of("port_xmit_data", counters), 1024u);
   EXPECT_EQ(value_of("port_rcv_data", counters), 100u);
 }

@@ -7,9 +7,9 @@
 namespace verbena {
 
 struct Counters {
-  // counters/. Data is in octets here, BTH to ICRC; sysfs shows it divided by 4 (IBTA 16.1.3.5).
+  // counters/. Data is in bytes here, BTH to ICRC; sysfs shows it divided by 4 (IBTA 16.1.3.5).
   u64 port_xmit_packets = 0, port_rcv_packets = 0;
-  u64 port_xmit_octets = 0, port_rcv_octets = 0;
+  u64 port_xmit_bytes = 0, port_rcv_bytes = 0;
   u64 port_rcv_errors = 0;  // malformed, or a bad ICRC
   u64 port_xmit_discards = 0;
   // hw_counters/

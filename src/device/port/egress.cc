@@ -91,26 +91,26 @@ bool Egress::goes_without_frame(QueuePair& qp) {
   return true;
 }
 
-void Egress::count(u32 packets, u64 octets) {
+void Egress::count(u32 packets, u64 bytes) {
   counters_.port_xmit_packets += packets;
-  counters_.port_xmit_octets += octets;
+  counters_.port_xmit_bytes += bytes;
 }
 
-void Egress::count(QueuePair& qp, u32 packets, u64 octets) {
-  count(packets, octets);
+void Egress::count(QueuePair& qp, u32 packets, u64 bytes) {
+  count(packets, bytes);
   qp.traffic.sent_packets += packets;
-  qp.traffic.sent_octets += octets;
+  qp.traffic.sent_bytes += bytes;
 }
 
 PostError Egress::post_last_send(QueuePair& qp, const SendWR& wr, Time now) {
   const PostError error = qp.rc->post_send(wr, now);
   if (error != PostError::kOk) return error;
-  const std::optional<u32> octets = qp.rc->send_at_once(now);
-  if (!octets) {
+  const std::optional<u32> bytes = qp.rc->send_at_once(now);
+  if (!bytes) {
     runner_.on_posted(qp, now);
     return PostError::kOk;
   }
-  count(qp, 1, *octets + kICRCSize);
+  count(qp, 1, *bytes + kICRCSize);
   runner_.on_sent_at_once(qp);
   return PostError::kOk;
 }
@@ -154,8 +154,8 @@ void Egress::pace(QueuePair& qp, const EgressFrame& frame, Time now) {
   const bool is_request = traits_of(packet_.headers.bth.opcode).request;
   if (!is_request && frame.payload.size_bytes == 0) return;
   runner_.on_paced(qp,
-                   {.octets = static_cast<u32>(frame.transport_size() + kICRCSize),
-                    .payload_octets = frame.payload.size_bytes},
+                   {.bytes = static_cast<u32>(frame.transport_size() + kICRCSize),
+                    .payload_bytes = frame.payload.size_bytes},
                    now);
 }
 

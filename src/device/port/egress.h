@@ -31,8 +31,8 @@ class Egress {
   bool poll_cnp(EgressFrame& out);
   void write_packet(const QueuePair& qp, EgressFrame& out);
   void pace(QueuePair& qp, const EgressFrame& frame, Time now);
-  void count(u32 packets, u64 octets);
-  void count(QueuePair& qp, u32 packets, u64 octets);
+  void count(u32 packets, u64 bytes);
+  void count(QueuePair& qp, u32 packets, u64 bytes);
 
   const DeviceConfig& config_;
   EngineRunner& runner_;

@@ -22,7 +22,7 @@ u64 access_refusals(const QueuePair& qp) {
 
 Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
   ++counters_.port_rcv_packets;
-  counters_.port_rcv_octets += frame.transport.size();
+  counters_.port_rcv_bytes += frame.transport.size();
   if (const Reception sound = check(frame); sound != Reception::kAccepted) return sound;
   if (!packet_.assign(without_icrc(frame))) {
     ++counters_.port_rcv_errors;
@@ -33,7 +33,7 @@ Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
 
 Reception Ingress::on_packet(const PacketView& packet, const IngressFrame& frame, Time now) {
   ++counters_.port_rcv_packets;
-  counters_.port_rcv_octets += frame.transport.size();
+  counters_.port_rcv_bytes += frame.transport.size();
   return dispatch(packet, frame, now);
 }
 
@@ -87,7 +87,7 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   }
   const bool brings = frame.acknowledgement != nullptr;
   qp->traffic.received_packets += brings ? 2 : 1;
-  qp->traffic.received_octets += frame.transport.size() + (brings ? Acknowledgement::kOctets : 0);
+  qp->traffic.received_bytes += frame.transport.size() + (brings ? Acknowledgement::kBytes : 0);
   if (brings) on_brought(*qp, *frame.acknowledgement, now);
   if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
@@ -118,7 +118,7 @@ void Ingress::run_engine(QueuePair& qp, const PacketView& packet, const IngressF
 // It is a packet of its own, and comes before the other.
 void Ingress::on_brought(QueuePair& qp, const Acknowledgement& acknowledgement, Time now) {
   ++counters_.port_rcv_packets;
-  counters_.port_rcv_octets += Acknowledgement::kOctets;
+  counters_.port_rcv_bytes += Acknowledgement::kBytes;
   runner_.on_acknowledgement(qp, acknowledgement, now);
 }
 

@@ -8,15 +8,15 @@
 namespace verbena {
 namespace {
 
-constexpr u64 kPacketOctets = BTH::kSize + kICRCSize;
-constexpr u64 kAnswerOctets = kPacketOctets + AETH::kSize;
-constexpr u64 kReadRequestOctets = kPacketOctets + RETH::kSize;
+constexpr u64 kPacketBytes = BTH::kSize + kICRCSize;
+constexpr u64 kAnswerBytes = kPacketBytes + AETH::kSize;
+constexpr u64 kReadRequestBytes = kPacketBytes + RETH::kSize;
 
-u64 written_octets(const LocalWork& work) {
-  return work.write_octets + work.write_packets * kPacketOctets + work.writes * RETH::kSize;
+u64 written_bytes(const LocalWork& work) {
+  return work.write_bytes + work.write_packets * kPacketBytes + work.writes * RETH::kSize;
 }
-u64 read_octets(const LocalWork& work) {
-  return work.read_octets + work.read_packets * kPacketOctets + work.reads * AETH::kSize;
+u64 read_bytes(const LocalWork& work) {
+  return work.read_bytes + work.read_packets * kPacketBytes + work.reads * AETH::kSize;
 }
 
 }  // namespace
@@ -24,31 +24,31 @@ u64 read_octets(const LocalWork& work) {
 LocalWork done_without_packets(const EngineCounters& requester) {
   return {.writes = requester.local_write_requests,
           .write_packets = requester.local_write_packets,
-          .write_octets = requester.local_write_octets,
+          .write_bytes = requester.local_write_bytes,
           .reads = requester.local_read_requests,
           .read_packets = requester.local_read_packets,
-          .read_octets = requester.local_read_octets};
+          .read_bytes = requester.local_read_bytes};
 }
 
 QPTraffic as_packets(const LocalWork& done, const LocalWork& by_peer) {
   return {
       .sent_packets = done.write_packets + done.reads + by_peer.writes + by_peer.read_packets,
-      .sent_octets = written_octets(done) + done.reads * kReadRequestOctets +
-                     by_peer.writes * kAnswerOctets + read_octets(by_peer),
+      .sent_bytes = written_bytes(done) + done.reads * kReadRequestBytes +
+                    by_peer.writes * kAnswerBytes + read_bytes(by_peer),
       .received_packets = done.writes + done.read_packets + by_peer.write_packets + by_peer.reads,
-      .received_octets = done.writes * kAnswerOctets + read_octets(done) + written_octets(by_peer) +
-                         by_peer.reads * kReadRequestOctets};
+      .received_bytes = done.writes * kAnswerBytes + read_bytes(done) + written_bytes(by_peer) +
+                        by_peer.reads * kReadRequestBytes};
 }
 
 QPTraffic as_packets(u64 acknowledgements) {
-  return {.sent_packets = acknowledgements, .sent_octets = acknowledgements * kAnswerOctets};
+  return {.sent_packets = acknowledgements, .sent_bytes = acknowledgements * kAnswerBytes};
 }
 
 void add(Counters& port, const QPTraffic& more) {
   port.port_xmit_packets += more.sent_packets;
-  port.port_xmit_octets += more.sent_octets;
+  port.port_xmit_bytes += more.sent_bytes;
   port.port_rcv_packets += more.received_packets;
-  port.port_rcv_octets += more.received_octets;
+  port.port_rcv_bytes += more.received_bytes;
 }
 
 }  // namespace verbena

@@ -1,6 +1,6 @@
 // The work that QPs of one host have done for each other without packets, counted as the packets
 // that it would have needed. A card counts what it sends to itself, and so do we. Each message has
-// one acknowledgement, or one request; pad octets are not counted.
+// one acknowledgement, or one request; pad bytes are not counted.
 #pragma once
 
 #include "device/port/counters.h"

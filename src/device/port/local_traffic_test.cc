@@ -5,32 +5,32 @@
 namespace verbena {
 namespace {
 
-constexpr LocalWork kWrites{.writes = 2, .write_packets = 4, .write_octets = 3000};
-constexpr LocalWork kReads{.reads = 1, .read_packets = 3, .read_octets = 2500};
+constexpr LocalWork kWrites{.writes = 2, .write_packets = 4, .write_bytes = 3000};
+constexpr LocalWork kReads{.reads = 1, .read_packets = 3, .read_bytes = 2500};
 
 TEST(LocalTrafficTest, AWriteIsItsPacketsAndAnAcknowledgement) {
   const QPTraffic traffic = as_packets(kWrites, {});
   EXPECT_EQ(traffic.sent_packets, 4u);
-  EXPECT_EQ(traffic.sent_octets, 3000u + 4 * (12 + 4) + 2 * 16);
+  EXPECT_EQ(traffic.sent_bytes, 3000u + 4 * (12 + 4) + 2 * 16);
   EXPECT_EQ(traffic.received_packets, 2u);
-  EXPECT_EQ(traffic.received_octets, 2u * (12 + 4 + 4));
+  EXPECT_EQ(traffic.received_bytes, 2u * (12 + 4 + 4));
 }
 
 TEST(LocalTrafficTest, AReadIsARequestAndItsResponses) {
   const QPTraffic traffic = as_packets(kReads, {});
   EXPECT_EQ(traffic.sent_packets, 1u);
-  EXPECT_EQ(traffic.sent_octets, 12u + 16 + 4);
+  EXPECT_EQ(traffic.sent_bytes, 12u + 16 + 4);
   EXPECT_EQ(traffic.received_packets, 3u);
-  EXPECT_EQ(traffic.received_octets, 2500u + 3 * (12 + 4) + 4);
+  EXPECT_EQ(traffic.received_bytes, 2500u + 3 * (12 + 4) + 4);
 }
 
 TEST(LocalTrafficTest, WhatOneEndSendsTheOtherReceives) {
   for (const LocalWork& work : {kWrites, kReads}) {
     const QPTraffic here = as_packets(work, {}), there = as_packets({}, work);
     EXPECT_EQ(here.sent_packets, there.received_packets);
-    EXPECT_EQ(here.sent_octets, there.received_octets);
+    EXPECT_EQ(here.sent_bytes, there.received_bytes);
     EXPECT_EQ(here.received_packets, there.sent_packets);
-    EXPECT_EQ(here.received_octets, there.sent_octets);
+    EXPECT_EQ(here.received_bytes, there.sent_bytes);
   }
 }
 

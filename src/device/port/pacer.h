@@ -1,4 +1,4 @@
-// Pacer: holds QPs to the rates that congestion control gives them. After a packet of S octets a
+// Pacer: holds QPs to the rates that congestion control gives them. After a packet of S bytes a
 // QP's next may go S * 8 / rate later, by the rate of then: a change of rate moves no wait that has
 // begun, but with an algorithm that says so (CongestionControl::moves_waits()).
 #pragma once
@@ -14,8 +14,8 @@ class Pacer {
       : config_(config), scheduler_(scheduler) {}
 
   struct PacketSize {
-    u32 octets;  // BTH to ICRC
-    u32 payload_octets;
+    u32 bytes;  // BTH to ICRC
+    u32 payload_bytes;
   };
 
   // The QP is new, or as new.
@@ -31,8 +31,8 @@ class Pacer {
 
  private:
   bool is_free(CongestionControl& congestion, Time now) const;
-  u32 counted_octets(const PacketSize& packet) const;
-  Duration wait_after(u32 octets, Rate rate) const;
+  u32 counted_bytes(const PacketSize& packet) const;
+  Duration wait_after(u32 bytes, Rate rate) const;
   void move_wait(QueuePair& qp, Time now);
 
   const PacingConfig config_;

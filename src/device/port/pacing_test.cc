@@ -19,7 +19,7 @@ using test::received;
 constexpr u32 kMTU = 1024;
 constexpr u32 kOverhead = 66 + 12 + 4;  // of the middle packets of a WRITE, with BTH and ICRC
 
-// 8 Gb/s: an octet lasts a nanosecond. A CNP halves the rate, and 1 ms later it is back.
+// 8 Gb/s: a byte lasts a nanosecond. A CNP halves the rate, and 1 ms later it is back.
 DeviceConfig paced(const GID& gid, QPN first_qpn) {
   DeviceConfig config = config_at(gid, first_qpn);
   config.congestion.algorithm = DCQCNParameters{.line_rate = gbps(8),
@@ -228,7 +228,7 @@ struct PacingConfigTest : PacingTest {
 
 TEST_F(PacingConfigTest, CountsPayloadAloneInWholeNanoseconds) {
   with({.counted = PacingConfig::Counted::kPayload,
-        .overhead_octets = 48,
+        .overhead_bytes = 48,
         .clock = TransmissionClock::kNanoseconds});
   const Ends ends = connect();
   write(ends.a, 3 * kMTU);
@@ -244,7 +244,7 @@ struct MovedWaitTest : PacingTest {
                                                  .min_rate = mbps(8),
                                                  .base_rtt = us(10),
                                                  .max_stage = 0,
-                                                 .additive_octets = 0};
+                                                 .additive_bytes = 0};
     start(config, paced(kGIDB, QPN{0x200}));
     ends = connect();
     tell(0);  // the first tells nothing
@@ -255,12 +255,12 @@ struct MovedWaitTest : PacingTest {
     write(ends.a, 3 * kMTU);
     EXPECT_TRUE(from_a());
   }
-  // Acknowledges what b has got, by way of a link that has sent `octets` in 10 us.
-  void acknowledge(u64 octets) {
+  // Acknowledges what b has got, by way of a link that has sent `length` bytes in 10 us.
+  void acknowledge(u64 length) {
     path.count = 1;
     path.hops[0] = {.rate = gbps(8),
                     .at = path.hops[0].at + us(10),
-                    .sent_octets = path.hops[0].sent_octets + octets};
+                    .sent_bytes = path.hops[0].sent_bytes + length};
     EgressFrame frame;
     ASSERT_TRUE(b->device.poll_frame(now, frame));
     const std::vector<u8> bytes = on_the_wire(frame);
@@ -268,12 +268,12 @@ struct MovedWaitTest : PacingTest {
     arriving.path = &path;
     a->device.on_frame(arriving, now);
   }
-  void tell(u64 octets) {
+  void tell(u64 bytes) {
     write(ends.a, 8);
     EXPECT_TRUE(from_a());
-    acknowledge(octets);
+    acknowledge(bytes);
   }
-  static constexpr u32 kFirst = kMTU + kOverhead + 16;  // octets, with RETH
+  static constexpr u32 kFirst = kMTU + kOverhead + 16;  // bytes, with RETH
   Ends ends{};
   PathTelemetry path;
 };
@@ -326,17 +326,17 @@ TEST_F(PacingConfigTest, AFastEnoughRateIsNoRate) {
 TEST_F(PacingConfigTest, BurstsKeepTheRateOfACoarseClock) {
   with({.burst = us(100)});
   const Ends ends = connect();
-  u64 octets = 0;
+  u64 bytes = 0;
   const Time begin = now;
   for (int i = 0; i < 8; ++i) write(ends.a, 60 * kMTU);
   for (int i = 0; i < 2000; ++i) {
     while (const std::optional<EgressFrame> frame = from_a())
-      octets += frame->transport_size() + 4 + 66;
+      bytes += frame->transport_size() + 4 + 66;
     while (from_b()) continue;
     while (a->completion()) write(ends.a, 60 * kMTU);
     now = now + us(7);
   }
-  EXPECT_NEAR(static_cast<double>(octets) * 8 / (now - begin).seconds(), 8e9, 80e6);
+  EXPECT_NEAR(static_cast<double>(bytes) * 8 / (now - begin).seconds(), 8e9, 80e6);
 }
 
 TEST_F(PacingConfigTest, BurstsAreBounded) {
@@ -369,7 +369,7 @@ struct WindowTest : PacingTest {
 
 TEST_F(WindowTest, NoMoreThanTheWindowIsInFlight) {
   with({.algorithm = ConstantRateParameters{.line_rate = gbps(8)},
-        .window = {.kind = WindowParameters::Kind::kFixed, .octets = 4 * kMTU}});
+        .window = {.kind = WindowParameters::Kind::kFixed, .bytes = 4 * kMTU}});
   const Ends ends = connect();
   write(ends.a, 10 * kMTU);
   EXPECT_EQ(burst(), 4u);
@@ -381,7 +381,7 @@ TEST_F(WindowTest, NoMoreThanTheWindowIsInFlight) {
 
 TEST_F(WindowTest, RoundTripsAreHeard) {
   with({.algorithm = SwiftParameters{.line_rate = gbps(8),
-                                     .packet_octets = kMTU,
+                                     .packet_bytes = kMTU,
                                      .base_target = us(20),
                                      .flow_scaling_range = ns(0),
                                      .max_window = 8}});
@@ -415,7 +415,7 @@ TEST_F(WindowTest, TelemetryComesWithTheAcknowledgement) {
     IngressFrame arriving = received(ack, bytes);
     now = now + us(20);
     path.hops[0].at = now;
-    path.hops[0].queued_octets = 100'000;  // ten times what the base round trip holds
+    path.hops[0].queued_bytes = 100'000;  // ten times what the base round trip holds
     arriving.path = &path;
     a->device.on_frame(arriving, now);
   }
@@ -437,10 +437,10 @@ TEST(PacerTest, OneCNPIsEnoughThoughTheRateFallsLater) {
   pacer.begin(qp, parameters);
   EXPECT_FALSE(qp.paced);
   pacer.on_cnp(qp, kStart);
-  pacer.on_sent(qp, {.octets = 1000, .payload_octets = 1000}, kStart + ns(100));
+  pacer.on_sent(qp, {.bytes = 1000, .payload_bytes = 1000}, kStart + ns(100));
   EXPECT_EQ(scheduler.next_release(), Time::never());
   EXPECT_TRUE(qp.paced);
-  pacer.on_sent(qp, {.octets = 1000, .payload_octets = 1000}, kStart + us(5));
+  pacer.on_sent(qp, {.bytes = 1000, .payload_bytes = 1000}, kStart + us(5));
   EXPECT_NE(scheduler.next_release(), Time::never());
 }
 

@@ -1,5 +1,5 @@
 // Trains are the frames that they stand for: two pairs of devices with the same work and the same
-// losses, of which one is asked for trains, send the same octets, time after time.
+// losses, of which one is asked for trains, send the same bytes, time after time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr u32 kMaxLength = 60000;
 constexpr u32 kSmallestWindow = 8;  // packets
 
 struct OnWire {
-  std::vector<u8> octets;
+  std::vector<u8> bytes;
   u16 udp_source_port;
   friend bool operator==(const OnWire&, const OnWire&) = default;
 };
@@ -93,7 +93,7 @@ struct Pair {
         to.device.on_frame({.source = from,
                             .destination = at,
                             .udp_source_port = frames[i].udp_source_port,
-                            .transport = frames[i].octets},
+                            .transport = frames[i].bytes},
                            now);
   }
 

@@ -35,7 +35,7 @@ std::unique_ptr<DatagramEngine> make_engine(const EngineParts& parts, const Devi
     case QPType::kXRCTarget:
       return std::make_unique<RCEngine>(parts,
                                         RCLimits{.path = config.path,
-                                                 .packet_octets = config.packet_octets,
+                                                 .packet_bytes = config.packet_bytes,
                                                  .ack_interval = config.ack_interval,
                                                  .retransmission = config.retransmission,
                                                  .reordering_packets = config.reordering_packets,

@@ -54,7 +54,7 @@ class EngineRunner {
 
   // --- streams: after an input of the QP's engine
   void on_stream_input(QueuePair& qp, Time now) { settle(qp, now); }
-  // After it was asked for octets, or has sent some: whether it may have more.
+  // After it was asked for bytes, or has sent some: whether it may have more.
   void on_stream_output(QueuePair& qp, MayContinue may_continue, Time now);
 
   // The program has polled these.

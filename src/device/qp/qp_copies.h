@@ -57,11 +57,11 @@ struct QPCopies {
   CopyLane sends, receives;
   HeldCQEs held_sends, held_receives;
   Time look_at = Time::never();
-  // Octets of the QP's stream that have arrived and wait for room in the lanes. Streams
-  std::vector<u8> octets;
+  // Bytes of the QP's stream that have arrived and wait for room in the lanes. Streams
+  std::vector<u8> bytes;
 
   [[nodiscard]] bool is_waiting() const {
-    return !octets.empty() || sends.is_waiting() || receives.is_waiting() || !held_sends.empty() ||
+    return !bytes.empty() || sends.is_waiting() || receives.is_waiting() || !held_sends.empty() ||
            !held_receives.empty();
   }
   void clear() {
@@ -69,7 +69,7 @@ struct QPCopies {
     receives.clear();
     held_sends.clear();
     held_receives.clear();
-    octets.clear();
+    bytes.clear();
     look_at = Time::never();
   }
 };

@@ -64,7 +64,7 @@ class QueuePair {
   bool send_paused = false;           // EgressScheduler: by the driver
   bool paced = false;                 // Pacer: the rate of `congestion` counts
   bool wait_moves = false;            // Pacer: when the rate changes
-  u32 wait_octets = 0;                // Pacer: of the packet that is waited for
+  u32 wait_bytes = 0;                 // Pacer: of the packet that is waited for
   Time wait_began;                    // Pacer
   Time next_send;                     // Pacer
   Time held_until;                    // EgressScheduler

@@ -35,26 +35,26 @@ void Streams::forget(QueuePair& qp) {
   std::erase_if(waiting_, [&qp](const Waiting& waiting) { return waiting.qp == &qp; });
 }
 
-void Streams::on_octets(QueuePair& qp, Bytes octets, Time now) {
-  if (takes_octets(qp)) octets = pass_on(qp, octets, now);
-  if (!octets.empty()) keep(qp, octets, now);
+void Streams::on_bytes(QueuePair& qp, Bytes bytes, Time now) {
+  if (takes_bytes(qp)) bytes = pass_on(qp, bytes, now);
+  if (!bytes.empty()) keep(qp, bytes, now);
 }
 
-// Returns the octets that the engine does not take before copies have ended.
-Bytes Streams::pass_on(QueuePair& qp, Bytes octets, Time now) {
+// Returns the bytes that the engine does not take before copies have ended.
+Bytes Streams::pass_on(QueuePair& qp, Bytes bytes, Time now) {
   const u64 before = qp.stream->counts().received_segments;
-  const std::size_t all = octets.size();
-  while (!octets.empty() && qp.stream->takes_octets()) {
-    octets = qp.stream->on_octets(octets, now);
+  const std::size_t all = bytes.size();
+  while (!bytes.empty() && qp.stream->takes_bytes()) {
+    bytes = qp.stream->on_bytes(bytes, now);
     runner_.on_stream_input(qp, now);
   }
-  count_received(qp, all - octets.size(), before);
-  return octets;
+  count_received(qp, all - bytes.size(), before);
+  return bytes;
 }
 
-void Streams::keep(QueuePair& qp, Bytes octets, Time now) {
-  std::vector<u8>& kept = qp.copies.octets;
-  kept.insert(kept.end(), octets.begin(), octets.end());
+void Streams::keep(QueuePair& qp, Bytes bytes, Time now) {
+  std::vector<u8>& kept = qp.copies.bytes;
+  kept.insert(kept.end(), bytes.begin(), bytes.end());
   if (find_waiting(qp) == nullptr) waiting_.push_back({&qp, std::nullopt});
   runner_.on_stream_input(qp, now);  // sets the timer
 }
@@ -68,9 +68,9 @@ Streams::Waiting* Streams::find_waiting(const QueuePair& qp) {
 void Streams::on_timer(Time now) {
   for (std::size_t i = 0; i < waiting_.size();) {
     QueuePair& qp = *waiting_[i].qp;
-    const std::vector<u8> octets = std::exchange(qp.copies.octets, {});
-    const Bytes rest = pass_on(qp, octets, now);
-    qp.copies.octets.assign(rest.begin(), rest.end());
+    const std::vector<u8> bytes = std::exchange(qp.copies.bytes, {});
+    const Bytes rest = pass_on(qp, bytes, now);
+    qp.copies.bytes.assign(rest.begin(), rest.end());
     if (!rest.empty()) {
       runner_.on_stream_input(qp, now);
       ++i;
@@ -82,16 +82,16 @@ void Streams::on_timer(Time now) {
   }
 }
 
-void Streams::on_placed(QueuePair& qp, u32 octets, Time now) {
-  qp.stream->on_placed(octets, now);
-  count_received(qp, octets, qp.stream->counts().received_segments);
+void Streams::on_placed(QueuePair& qp, u32 bytes, Time now) {
+  qp.stream->on_placed(bytes, now);
+  count_received(qp, bytes, qp.stream->counts().received_segments);
 }
 
-void Streams::count_received(QueuePair& qp, u64 octets, u64 segments_before) {
+void Streams::count_received(QueuePair& qp, u64 bytes, u64 segments_before) {
   const u64 segments = qp.stream->counts().received_segments - segments_before;
-  qp.traffic.received_octets += octets;
+  qp.traffic.received_bytes += bytes;
   qp.traffic.received_packets += segments;
-  counters_.port_rcv_octets += octets;
+  counters_.port_rcv_bytes += bytes;
   counters_.port_rcv_packets += segments;
 }
 
@@ -110,15 +110,15 @@ void Streams::gather(QueuePair& qp, StreamGather& out, Time now) {
   if (out.empty()) runner_.on_stream_output(qp, MayContinue::kNo, now);
 }
 
-void Streams::on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now) {
+void Streams::on_sent(QueuePair& qp, const StreamGather& gathered, u32 bytes, Time now) {
   const u64 before = qp.stream->counts().sent_segments;
-  qp.stream->on_sent(gathered, octets, now);
+  qp.stream->on_sent(gathered, bytes, now);
   const u64 segments = qp.stream->counts().sent_segments - before;
-  qp.traffic.sent_octets += octets;
+  qp.traffic.sent_bytes += bytes;
   qp.traffic.sent_packets += segments;
-  counters_.port_xmit_octets += octets;
+  counters_.port_xmit_bytes += bytes;
   counters_.port_xmit_packets += segments;
-  const bool continues = octets == gathered.octets() && qp.stream->outputs().packet;
+  const bool continues = bytes == gathered.bytes() && qp.stream->outputs().packet;
   runner_.on_stream_output(qp, continues ? MayContinue::kYes : MayContinue::kNo, now);
 }
 

@@ -1,4 +1,4 @@
-// Streams: QPs whose transport is a byte stream: octets on their way in and out. Beside Ingress and
+// Streams: QPs whose transport is a byte stream: bytes on their way in and out. Beside Ingress and
 // Egress, which have packets. RFC 5044, 6 (a stream belongs to one QP).
 #pragma once
 
@@ -32,17 +32,17 @@ class Streams {
   [[nodiscard]] u64 orphans() const { return orphans_; }
   void forget(QueuePair& qp);  // it is destroyed or reset
 
-  // Takes all octets. Those that the engine cannot take yet are kept until on_timer().
-  void on_octets(QueuePair& qp, Bytes octets, Time now);
-  // Returns false while octets are kept. The driver then leaves further ones to the kernel, so that
+  // Takes all bytes. Those that the engine cannot take yet are kept until on_timer().
+  void on_bytes(QueuePair& qp, Bytes bytes, Time now);
+  // Returns false while bytes are kept. The driver then leaves further ones to the kernel, so that
   // the peer waits.
-  [[nodiscard]] bool takes_octets(const QueuePair& qp) const { return qp.copies.octets.empty(); }
+  [[nodiscard]] bool takes_bytes(const QueuePair& qp) const { return qp.copies.bytes.empty(); }
   // StreamEngine::direct_place() of its engine.
   [[nodiscard]] MutableBytes place(QueuePair& qp) {
-    return takes_octets(qp) ? qp.stream->direct_place() : MutableBytes{};
+    return takes_bytes(qp) ? qp.stream->direct_place() : MutableBytes{};
   }
-  void on_placed(QueuePair& qp, u32 octets, Time now);
-  // The end follows the octets that are kept.
+  void on_placed(QueuePair& qp, u32 bytes, Time now);
+  // The end follows the bytes that are kept.
   void on_end(QueuePair& qp, StreamEnd how, Time now);
   // Passes on what is kept, as far as the engines take it. After EngineRunner::on_timer().
   void on_timer(Time now);
@@ -56,23 +56,23 @@ class Streams {
   void gather(QueuePair& qp, StreamGather& out, Time now);
   // Returns true if nothing more will be sent, and the driver must end the stream.
   [[nodiscard]] bool wants_end(const QueuePair& qp) const { return qp.stream->wants_end(); }
-  void on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now);
+  void on_sent(QueuePair& qp, const StreamGather& gathered, u32 bytes, Time now);
 
  private:
   struct Waiting {
     QueuePair* qp;
     std::optional<StreamEnd> end;
   };
-  [[nodiscard]] Bytes pass_on(QueuePair& qp, Bytes octets, Time now);
-  void keep(QueuePair& qp, Bytes octets, Time now);
+  [[nodiscard]] Bytes pass_on(QueuePair& qp, Bytes bytes, Time now);
+  void keep(QueuePair& qp, Bytes bytes, Time now);
   [[nodiscard]] Waiting* find_waiting(const QueuePair& qp);
-  void count_received(QueuePair& qp, u64 octets, u64 segments_before);
+  void count_received(QueuePair& qp, u64 bytes, u64 segments_before);
 
   const QPTable& qps_;
   EngineRunner& runner_;
   Counters& counters_;
   u64 opened_ = 0, orphans_ = 0;
-  std::vector<Waiting> waiting_;  // each has kept octets
+  std::vector<Waiting> waiting_;  // each has kept bytes
 };
 
 }  // namespace verbena

@@ -59,7 +59,7 @@ struct Host {
   MRKeys keys;
 };
 
-// All that `from` has to send, `at_once` octets at a time.
+// All that `from` has to send, `at_once` bytes at a time.
 bool carry(Host& from, Host& to, u32 at_once) {
   bool any = false;
   StreamGather gather;
@@ -68,15 +68,15 @@ bool carry(Host& from, Host& to, u32 at_once) {
     from.device.streams().gather(*qp, gather, kNow);
     if (gather.empty()) continue;
     any = true;
-    const u32 octets = std::min(at_once, gather.octets());
+    const u32 bytes = std::min(at_once, gather.bytes());
     std::vector<u8> wire;
-    gather.visit_range(0, octets, [&](Bytes b) { wire.insert(wire.end(), b.begin(), b.end()); });
-    from.device.streams().on_sent(*qp, gather, octets, kNow);
-    if (octets < gather.octets()) {  // as a socket that is full, and then no more
+    gather.visit_range(0, bytes, [&](Bytes b) { wire.insert(wire.end(), b.begin(), b.end()); });
+    from.device.streams().on_sent(*qp, gather, bytes, kNow);
+    if (bytes < gather.bytes()) {  // as a socket that is full, and then no more
       from.device.pause(qp);
       from.device.resume(qp);
     }
-    to.device.streams().on_octets(*to.qp, wire, kNow);
+    to.device.streams().on_bytes(*to.qp, wire, kNow);
   }
   return any;
 }
@@ -111,13 +111,13 @@ TEST(Streams, CarryRequestsAndCompletions) {
     EXPECT_EQ(a.poll().size(), 3u);
     EXPECT_EQ(b.poll().size(), 1u);
     const QPTraffic sent = a.device.traffic_of(a.qp), got = b.device.traffic_of(b.qp);
-    EXPECT_EQ(sent.sent_octets, got.received_octets);
+    EXPECT_EQ(sent.sent_bytes, got.received_bytes);
     EXPECT_EQ(sent.sent_packets, got.received_packets);
-    EXPECT_EQ(sent.sent_packets, 6u);  // 5000 octets are four segments
+    EXPECT_EQ(sent.sent_packets, 6u);  // 5000 bytes are four segments
   }
 }
 
-// Neither the sender nor the receiver of a WRITE is asked again for octets that it has not.
+// Neither the sender nor the receiver of a WRITE is asked again for bytes that it has not.
 TEST(Streams, AWriteLeavesNothingToSend) {
   Host a(1), b(2);
   ASSERT_TRUE(a.open().has_value());
@@ -136,11 +136,11 @@ TEST(Streams, AWriteLeavesNothingToSend) {
   ASSERT_EQ(a.device.streams().poll(kNow), a.qp);
   a.device.streams().gather(*a.qp, gather, kNow);
   const std::vector<u8> wire(gather.pieces()[0].begin(), gather.pieces()[0].end());
-  ASSERT_EQ(wire.size(), gather.octets());
-  a.device.streams().on_sent(*a.qp, gather, gather.octets(), kNow);
+  ASSERT_EQ(wire.size(), gather.bytes());
+  a.device.streams().on_sent(*a.qp, gather, gather.bytes(), kNow);
   EXPECT_EQ(a.device.streams().poll(kNow), nullptr);
   EXPECT_EQ(a.poll().size(), 1u);
-  b.device.streams().on_octets(*b.qp, wire, kNow);
+  b.device.streams().on_bytes(*b.qp, wire, kNow);
   EXPECT_EQ(b.memory[1000], a.memory[0]);
   EXPECT_FALSE(b.device.has_frames());
 }

@@ -212,7 +212,7 @@ std::vector<std::string> differences(const Config& config) {
   if (config.ack_interval > config.packet_payload)
     all.push_back(fmt::format(
         "L2_ACK_INTERVAL {} is run as 1; in that model a flow's packets are acknowledged from that "
-        "octet on, and shorter flows may never end",
+        "byte on, and shorter flows may never end",
         config.ack_interval));
   if (config.back_to_zero)
     all.emplace_back(

@@ -31,7 +31,7 @@ struct Config {
   std::string topology_file = "topology.txt", flow_file = "flow.txt";
   Duration stop = ns(3'010'000'000);
   bool ecn = true;                              // ENABLE_QCN
-  u32 packet_payload = 1000, ack_interval = 1;  // octets
+  u32 packet_payload = 1000, ack_interval = 1;  // bytes
   Control control = Control::kDCQCN;
   double alpha_interval_us = 55, decrease_interval_us = 4, increase_interval_us = 1500;
   bool clamp_target = false;

@@ -8,13 +8,13 @@
 namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
-constexpr u16 kDataOverhead = 48, kAcknowledgementOctets = 60, kPauseOctets = 43;
-// Octets that data carries in addition, by the control: five hops and their number, or a time.
-constexpr u16 kTelemetryOctets = 5 * 8 + 2, kTimestampOctets = 8;
-constexpr u16 kAcknowledgementWithTelemetry = 46 + kTelemetryOctets;
+constexpr u16 kDataOverhead = 48, kAcknowledgementBytes = 60, kPauseBytes = 43;
+// Bytes that data carries in addition, by the control: five hops and their number, or a time.
+constexpr u16 kTelemetryBytes = 5 * 8 + 2, kTimestampBytes = 8;
+constexpr u16 kAcknowledgementWithTelemetry = 46 + kTelemetryBytes;
 constexpr u32 kMostInFlight = 16'384;             // packets
 constexpr u32 kSentUnit = 128, kQueuedUnit = 80;  // of telemetry
-constexpr u32 kMarkingUnit = 1000;                // octets
+constexpr u32 kMarkingUnit = 1000;                // bytes
 
 // Returns whole microseconds, rounded down as in ns-3. Values below one, with which that model
 // would stand still, keep their fraction.
@@ -75,9 +75,9 @@ HPCCParameters hpcc(const Config& config, const Reference& reference, Rate line_
   p.base_rtt = reference.round_trip;
   p.eta = config.target_utilization;
   p.max_stage = config.max_stage;
-  p.additive_octets =
+  p.additive_bytes =
       static_cast<double>(config.additive_increase.bps()) / 8 * reference.round_trip.seconds();
-  p.pipe_octets = config.has_window ? reference.window : 0;
+  p.pipe_bytes = config.has_window ? reference.window : 0;
   return p;
 }
 
@@ -94,14 +94,14 @@ DCTCPParameters dctcp(const Config& config, Rate line_rate) {
           .min_rate = config.min_rate,
           .g = config.gain,
           .additive_increase = config.dctcp_increase,
-          .packet_octets = config.packet_payload};
+          .packet_bytes = config.packet_payload};
 }
 
 WindowParameters window(const Config& config, const Reference& reference, Rate line_rate) {
   if (!config.has_window) return {};
   return {.kind = config.variable_window ? WindowParameters::Kind::kByRate
                                          : WindowParameters::Kind::kFixed,
-          .octets = reference.window,
+          .bytes = reference.window,
           .line_rate = line_rate};
 }
 
@@ -109,17 +109,16 @@ WindowParameters window(const Config& config, const Reference& reference, Rate l
 // there must be some bound.
 u32 most_in_flight(const Config& config, const CongestionParameters& congestion) {
   if (congestion.window.kind != WindowParameters::Kind::kNone)
-    return static_cast<u32>(congestion.window.octets / config.packet_payload + 1);
+    return static_cast<u32>(congestion.window.bytes / config.packet_payload + 1);
   return CongestionControl(congestion).wants_acks() ? kMostInFlight : PSN::kHalf - 1;
 }
 
 FrameSizes frame_sizes(Control control) {
-  FrameSizes sizes = {.overhead = kDataOverhead,
-                      .counts_headers = false,
-                      .acknowledgement = kAcknowledgementOctets};
-  if (control == Control::kTIMELY) sizes.overhead += kTimestampOctets;
+  FrameSizes sizes = {
+      .overhead = kDataOverhead, .counts_headers = false, .acknowledgement = kAcknowledgementBytes};
+  if (control == Control::kTIMELY) sizes.overhead += kTimestampBytes;
   if (control == Control::kHPCC) {
-    sizes.overhead += kTelemetryOctets;
+    sizes.overhead += kTelemetryBytes;
     sizes.acknowledgement = kAcknowledgementWithTelemetry;
   }
   return sizes;
@@ -129,7 +128,7 @@ Reference reference_of(const Config& config, const Topology& topology) {
   if (!needs_reference(config)) return {.round_trip = us(1)};
   const Paths::Extent extent = extent_of(config, topology);
   return {.round_trip = ns(static_cast<i64>(std::max<u64>(extent.longest_ns, 1))),
-          .window = std::max<u64>(extent.most_octets, 1)};
+          .window = std::max<u64>(extent.most_bytes, 1)};
 }
 
 }  // namespace
@@ -179,12 +178,12 @@ void Conventions::follow(HostConfig& host, const LinkConfig& link,
   host.sizes = frame_sizes(config_.control);
   DeviceConfig& device = host.device;
   device.active_mtu = MTU::k4096;
-  device.packet_octets = config_.packet_payload;
+  device.packet_bytes = config_.packet_payload;
   device.ack_interval = 1;
   device.congestion = congestion;
   device.path.window_packets = most_in_flight(config_, device.congestion);
   device.pacing = {.counted = PacingConfig::Counted::kPayload,
-                   .overhead_octets = host.sizes.overhead,
+                   .overhead_bytes = host.sizes.overhead,
                    .clock = TransmissionClock::kNanoseconds,
                    .unpaced_from = config_.paced ? link.rate : Rate::from_bps(1)};
   host.pause_expiry = PauseExpiry::kNever;
@@ -211,12 +210,12 @@ SwitchPortConfig Conventions::switch_port(const LinkConfig& link) const {
 
 void Conventions::follow(NetworkConfig& network) const {
   network.switches.pfc.expiry = PauseExpiry::kNever;
-  network.switches.pfc.frame_octets = kPauseOctets;
+  network.switches.pfc.frame_bytes = kPauseBytes;
   network.switches.telemetry = {.enabled = config_.control == Control::kHPCC,
                                 .sent_unit = kSentUnit * config_.telemetry_unit,
                                 .queued_unit = kQueuedUnit * config_.telemetry_unit};
   network.clock = Clock::kNanoseconds;
-  network.gap_octets = 0;
+  network.gap_bytes = 0;
   network.parallel_links = ParallelLinks::kLast;
 }
 

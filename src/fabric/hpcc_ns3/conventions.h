@@ -12,7 +12,7 @@ namespace verbena::fabric::hpcc_ns3 {
 // Reference: T and the window, both of the longest path.
 struct Reference {
   Duration round_trip;
-  u64 window = 0;  // octets
+  u64 window = 0;  // bytes
 };
 // Returns whether T and the window are used.
 [[nodiscard]] bool needs_reference(const Config& config);

@@ -57,8 +57,8 @@ Paths::Extent Paths::extent() const {
       if (path.slowest_bps == 0) continue;
       extent.longest_ns = std::max(extent.longest_ns, path.round_trip_ns());
       extent.shortest_ns = std::min(extent.shortest_ns, path.round_trip_ns());
-      extent.most_octets = std::max(extent.most_octets, path.octets_in_flight());
-      extent.least_octets = std::min(extent.least_octets, path.octets_in_flight());
+      extent.most_bytes = std::max(extent.most_bytes, path.bytes_in_flight());
+      extent.least_bytes = std::min(extent.least_bytes, path.bytes_in_flight());
     }
   return extent;
 }

@@ -7,7 +7,7 @@
 
 namespace verbena::fabric::hpcc_ns3 {
 
-// Octets times this, by bit/s: nanoseconds.
+// Bytes times this, by bit/s: nanoseconds.
 inline constexpr u64 kNanosecondBits = 8'000'000'000;
 
 struct Path {
@@ -16,14 +16,14 @@ struct Path {
   u64 slowest_bps = 0;
 
   [[nodiscard]] u64 round_trip_ns() const { return 2 * delay_ns + transmission_ns; }
-  [[nodiscard]] u64 octets_in_flight() const {  // the bandwidth-delay product
+  [[nodiscard]] u64 bytes_in_flight() const {  // the bandwidth-delay product
     return round_trip_ns() * slowest_bps / 1'000'000'000 / 8;
   }
 };
 
 class Paths {
  public:
-  // Both outlive it. `payload`: octets of a full packet's.
+  // Both outlive it. `payload`: bytes of a full packet's.
   Paths(const Topology& topology, const Routes& routes, u32 payload);
 
   // Returns the path between two different hosts, all zeros if there is none.
@@ -31,7 +31,7 @@ class Paths {
   // Extent: the greatest and the least values over all pairs of hosts.
   struct Extent {
     u64 longest_ns = 0, shortest_ns = ~u64{0};  // round trips
-    u64 most_octets = 0, least_octets = ~u64{0};
+    u64 most_bytes = 0, least_bytes = ~u64{0};
   };
   [[nodiscard]] Extent extent() const;
 

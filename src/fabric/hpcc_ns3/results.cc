@@ -8,7 +8,7 @@
 namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
-constexpr u64 kHeaderOctets = 48;
+constexpr u64 kHeaderBytes = 48;
 
 double per_second(u64 count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -17,9 +17,9 @@ double per_second(u64 count, double seconds) {
 }  // namespace
 
 Duration standalone_time(const Flow& flow, const Config& config, const Path& path) {
-  const u64 packets = (flow.octets + config.packet_payload - 1) / config.packet_payload;
-  const u64 octets = flow.octets + packets * kHeaderOctets;
-  return ns(static_cast<i64>(path.round_trip_ns() + octets * kNanosecondBits / path.slowest_bps));
+  const u64 packets = (flow.bytes + config.packet_payload - 1) / config.packet_payload;
+  const u64 bytes = flow.bytes + packets * kHeaderBytes;
+  return ns(static_cast<i64>(path.round_trip_ns() + bytes * kNanosecondBits / path.slowest_bps));
 }
 
 void Results::on_pause_received(NodeIndex node, u32 port, u32, u32 quanta, Time now) {
@@ -33,7 +33,7 @@ std::string Results::fct() const {
     const Flow& flow = scenario_.flows[finished.flow];
     fmt::format_to(
         std::back_inserter(text), "{:08x} {:08x} {} {} {} {} {} {}\n", address_of(flow.source),
-        address_of(flow.destination), flow.source_port, flow.destination_port, flow.octets,
+        address_of(flow.destination), flow.source_port, flow.destination_port, flow.bytes,
         flow.start.ns(), (finished.at - flow.start).ns(),
         standalone_time(flow, scenario_.config, paths_.between(flow.source, flow.destination))
             .ns());
@@ -49,12 +49,12 @@ std::string Results::summary(const Cost& cost) const {
       "data_hops {} datahops_per_s {:.0f} wire_bytes {} ecn_marks {} drops {} pause_sent {} "
       "resume_sent {} maxrss_mb {:.1f} end_sim_ns {} flows_read {}\n",
       cost.setup_seconds, run, c.events, per_second(c.events, run), c.hops, per_second(c.hops, run),
-      c.data_hops, per_second(c.data_hops, run), c.wire_octets, c.marks, c.drops, c.pauses,
+      c.data_hops, per_second(c.data_hops, run), c.wire_bytes, c.marks, c.drops, c.pauses,
       c.resumes, cost.peak_mebibytes, scenario_.config.stop.ns(), scenario_.flows.size());
-  network_.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
-    if (octets > kShownQueue)
+  network_.for_each_longest_queue([&](NodeIndex node, u32 port, u32 bytes) {
+    if (bytes > kShownQueue)
       fmt::format_to(std::back_inserter(text), "MAXQ node {} port {} bytes {}\n", node, port + 1,
-                     octets);
+                     bytes);
   });
   if (const std::optional<Deadlock>& deadlock = network_.deadlock())
     fmt::format_to(std::back_inserter(text), "DEADLOCK at_ns {} queues {}: {}\n",

@@ -23,7 +23,7 @@ class Results final : public Trace {
 
   // When the last flow ended; 0: none has.
   [[nodiscard]] Time last_end() const { return finished_.empty() ? Time() : finished_.back().at; }
-  // `sip dip sport dport octets start_ns fct_ns standalone_ns`, in the order in which they ended.
+  // `sip dip sport dport bytes start_ns fct_ns standalone_ns`, in the order in which they ended.
   [[nodiscard]] std::string fct() const;
   // `time_ns node is_switch port paused`
   [[nodiscard]] const std::string& pfc() const { return pfc_; }
@@ -32,7 +32,7 @@ class Results final : public Trace {
     double setup_seconds = 0, run_seconds = 0, peak_mebibytes = 0;
   };
   // STAT, then a MAXQ for each port of a switch whose queue was ever longer than kShownQueue
-  // octets; DEADLOCK with a circle of `node:port` if there was one, FAILED if flows were given up.
+  // bytes; DEADLOCK with a circle of `node:port` if there was one, FAILED if flows were given up.
   [[nodiscard]] std::string summary(const Cost& cost) const;
 
  private:
@@ -50,7 +50,7 @@ class Results final : public Trace {
 };
 
 // How long the flow would take alone, as that model estimates it: two delays of each link of its
-// path, a payload over each, and all octets with headers over the slowest.
+// path, a payload over each, and all bytes with headers over the slowest.
 [[nodiscard]] Duration standalone_time(const Flow& flow, const Config& config, const Path& path);
 
 }  // namespace verbena::fabric::hpcc_ns3

@@ -49,7 +49,7 @@ std::string check_control(const Scenario& scenario) {
   const Config& config = scenario.config;
   if (needs_reference(config) && !config.global_window) {
     const Paths::Extent extent = extent_of(config, scenario.topology);
-    if (extent.longest_ns != extent.shortest_ns || extent.most_octets != extent.least_octets)
+    if (extent.longest_ns != extent.shortest_ns || extent.most_bytes != extent.least_bytes)
       return "GLOBAL_T 0 is supported only where all pairs of hosts are equally far apart";
   }
   const Conventions conventions(config, scenario.topology);
@@ -100,10 +100,10 @@ Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view te
                              destination = words.next_number<u32>(),
                              priority = words.next_number<u32>();
     const std::optional<u16> port = words.next_number<u16>();
-    const std::optional<u64> octets = words.next_number<u64>();
+    const std::optional<u64> bytes = words.next_number<u64>();
     const std::optional<double> start = words.next_number<double>();
-    if (!source || !destination || !priority || !port || !octets || !start)
-      return words.error("expected a flow: source, destination, priority, port, octets and start");
+    if (!source || !destination || !priority || !port || !bytes || !start)
+      return words.error("expected a flow: source, destination, priority, port, bytes and start");
     const auto is_host = [&](u32 node) {
       return node < topology.nodes && !topology.is_switch[node];
     };
@@ -112,13 +112,13 @@ Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view te
     if (*priority >= kPriorities || !(*start >= 0 && *start < 1e6))
       return words.error("a priority is 0 .. 7, and a start a time");
     const auto [at, is_new] = next_port.try_emplace({*source, *destination}, kFirstSourcePort);
-    if (*octets == 0) {
+    if (*bytes == 0) {
       ++at->second;
       continue;
     }
     flows.push_back({.source = *source,
                      .destination = *destination,
-                     .octets = *octets,
+                     .bytes = *bytes,
                      .start = Time() + ns3_duration(*start),
                      .priority = static_cast<u8>(*priority),
                      .source_port = at->second++,

@@ -133,7 +133,7 @@ TEST(HpccFlows, SourcePortsAreOfEachPair) {
             std::string::npos);
 }
 
-TEST(HpccFlows, OneOfNoOctetsIsLeftOut) {
+TEST(HpccFlows, OneOfNoBytesIsLeftOut) {
   const Topology topology = parse_topology("t", kTopology).value();
   const auto flows = parse_flows("f", "2\n1 0 3 100 0 2.0\n1 0 3 100 1 2.0", topology).value();
   ASSERT_EQ(flows.size(), 1u);
@@ -166,7 +166,7 @@ TEST_P(HpccControls, ShareABottleneck) {
       scenario_of(topology, flows, std::string(kConfig) + "ACK_HIGH_PRIO 0\n" + GetParam().config));
   u32 longest = 0;
   run.network.for_each_longest_queue(
-      [&](NodeIndex, u32, u32 octets) { longest = std::max(longest, octets); });
+      [&](NodeIndex, u32, u32 bytes) { longest = std::max(longest, bytes); });
   EXPECT_EQ(run.network.flows_finished(), 7u);
   EXPECT_EQ(run.network.counters().drops, 0u);
   EXPECT_LE(longest, GetParam().longest_queue);
@@ -310,7 +310,7 @@ TEST(HpccScenario, DCQCNWithoutChanceToTheNanosecond) {
 }
 
 // Two senders of 10 MB, 2 MB of buffer, no ECN. Measured in that model: both end at 1664008 and
-// 1664091 ns, 344 pauses, 429680 octets in the longest queue, the first pauses after 33875 ns.
+// 1664091 ns, 344 pauses, 429680 bytes in the longest queue, the first pauses after 33875 ns.
 TEST(HpccScenario, PausesExactly) {
   const std::string config = std::string(kConfig) + "ENABLE_QCN 0\nBUFFER_SIZE 2\n";
   const SimulatedRun run(

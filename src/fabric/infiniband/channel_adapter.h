@@ -39,8 +39,8 @@ class ChannelAdapter {
   }
   void on_sent(const Frame& frame, Time now) {
     if (frame.is_for_a_neighbour()) return;
-    sent_packets_.add(frame.size_octets, cast_of(frame));
-    credits_.on_sent(frame.priority, frame.size_octets);
+    sent_packets_.add(frame.size_bytes, cast_of(frame));
+    credits_.on_sent(frame.priority, frame.size_bytes);
     if (!credits_.may_send(frame.priority)) port_.pause(frame.priority);
     if (waits_since_ == Time::never()) return;
     waited_ = waited_ + (now - std::exchange(waits_since_, Time::never()));
@@ -55,10 +55,10 @@ class ChannelAdapter {
   }
 
   // --- receiving
-  void on_received(const Frame& frame) { credits_.on_received(frame.priority, frame.size_octets); }
+  void on_received(const Frame& frame) { credits_.on_received(frame.priority, frame.size_bytes); }
   // The frame's place in the buffer is free. Returns whether the neighbour is to be told now.
   [[nodiscard]] bool on_freed(const Frame& frame) {
-    credits_.on_freed(frame.priority, frame.size_octets);
+    credits_.on_freed(frame.priority, frame.size_bytes);
     return credits_.update_is_due(frame.priority);
   }
   [[nodiscard]] FrameIndex make_update(FramePool& frames, u32 lane) {

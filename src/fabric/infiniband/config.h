@@ -37,11 +37,11 @@ inline constexpr std::array kRoutingEngines = {RoutingEngine::kFatTree, RoutingE
 }
 
 // Sizes on the link.
-inline constexpr u16 kLRHOctets = 8;
-inline constexpr u32 kLocalOverheadOctets = 8 + 4 + 2;  // LRH, ICRC, VCRC. IBTA 7.7, 7.8
-inline constexpr u32 kMostHeaderOctets = 12 + 16 + 4;   // BTH, RETH, ImmDt
-// A flow control packet, IBTA 7.9.4: six octets, and a delimiter on either side.
-inline constexpr u16 kFlowControlOctets = 8;
+inline constexpr u16 kLRHBytes = 8;
+inline constexpr u32 kLocalOverheadBytes = 8 + 4 + 2;  // LRH, ICRC, VCRC. IBTA 7.7, 7.8
+inline constexpr u32 kMostHeaderBytes = 12 + 16 + 4;   // BTH, RETH, ImmDt
+// A flow control packet, IBTA 7.9.4: six bytes, and a delimiter on either side.
+inline constexpr u16 kFlowControlBytes = 8;
 inline constexpr u32 kLIDs = 0xbfff;  // unicast, of a subnet. IBTA 4.1.3
 
 // Switches mark packets (FECN) of a lane whose queue is above a threshold and that is no victim of
@@ -58,18 +58,18 @@ struct InfiniBandConfig {
   // The lane of a service level, for every link of the subnet. IBTA 7.6.6. Below `lanes`.
   std::array<u8, kPriorities> sl_to_vl{0, 1, 2, 3, 4, 5, 6, 7};
   // VL arbitration, IBTA 7.6.9: lanes of the high-priority table go first; the weights of the
-  // others, as octets. 0: a packet at a time.
+  // others, as bytes. 0: a packet at a time.
   QueueDiscipline arbitration{};
-  u32 buffer_octets = 0;         // of each port and lane; 0: what its link needs
-  u32 credit_update_octets = 0;  // freed before the neighbour is told of it; 0: 1/8 of the buffer
-  u32 mtu_octets = 4096;         // of payload, at most
+  u32 buffer_bytes = 0;         // of each port and lane; 0: what its link needs
+  u32 credit_update_bytes = 0;  // freed before the neighbour is told of it; 0: 1/8 of the buffer
+  u32 mtu_bytes = 4096;         // of payload, at most
   RoutingEngine routing = RoutingEngine::kUpDown;
   bool cuts_through = true;
   Duration latency = switch_latency_of(Technology::kInfiniBand);  // head in to head out
   FECNConfig fecn{};
 
   [[nodiscard]] u32 longest_packet() const {
-    return mtu_octets + kMostHeaderOctets + kLocalOverheadOctets;
+    return mtu_bytes + kMostHeaderBytes + kLocalOverheadBytes;
   }
 };
 

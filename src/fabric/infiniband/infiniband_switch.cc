@@ -20,7 +20,7 @@ InfiniBandSwitch::InfiniBandSwitch(Domain& domain, const InfiniBandConfig& confi
   for (const Port& port : ports) {
     const CreditConfig credits = credits_for(config, link_of(port));
     sides_.emplace_back(credits).fecn_threshold =
-        credits.buffer_blocks * CreditConfig::kBlockOctets / 16 * (16u - config.fecn.threshold);
+        credits.buffer_blocks * CreditConfig::kBlockBytes / 16 * (16u - config.fecn.threshold);
   }
 }
 
@@ -31,7 +31,7 @@ void InfiniBandSwitch::on_arrival(u32 port, FrameIndex index) {
     return domain_.frames.give_back(index);
   }
   if (frame.extent != Extent::kRest)
-    sides_[port].credits.on_received(frame.priority, frame.size_octets);
+    sides_[port].credits.on_received(frame.priority, frame.size_bytes);
   if (frame.type == FrameType::kLive) [[unlikely]]
     return on_live_arrival(port, index);
   const std::span<const u16> ways = tables_.ports(node_, frame.destination);
@@ -73,8 +73,8 @@ void InfiniBandSwitch::on_lost(u32 port, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   if (frame.type == FrameType::kFlowControl) return domain_.frames.give_back(index);
   if (frame.extent != Extent::kRest)
-    sides_[port].credits.on_received(frame.priority, frame.size_octets);
-  free(port, frame.priority, frame.size_octets);
+    sides_[port].credits.on_received(frame.priority, frame.size_bytes);
+  free(port, frame.priority, frame.size_bytes);
   domain_.frames.give_back(index);
 }
 
@@ -82,7 +82,7 @@ void InfiniBandSwitch::on_lost(u32 port, FrameIndex index) {
 u16 InfiniBandSwitch::way_of(std::span<const u16> ways, const Frame& frame) const {
   u16 best = ways[0];
   for (const u16 way : ways.subspan(1))
-    if (sides_[way].queues.octets(frame.priority) < sides_[best].queues.octets(frame.priority))
+    if (sides_[way].queues.bytes(frame.priority) < sides_[best].queues.bytes(frame.priority))
       best = way;
   return best;
 }
@@ -92,14 +92,14 @@ void InfiniBandSwitch::wait_for_rest(u32 port, FrameIndex index) {
   Frame& frame = domain_.frames[index];
   frame.extent = Extent::kRest;
   const Duration* const times = ports_[port].times;
-  domain_.events.add({domain_.now + times[frame.size_octets] - times[kLRHOctets],
-                      EventKind::kArrival, first_port_ + port, index});
+  domain_.events.add({domain_.now + times[frame.size_bytes] - times[kLRHBytes], EventKind::kArrival,
+                      first_port_ + port, index});
 }
 
 void InfiniBandSwitch::drop(u32 ingress, FrameIndex index, u64& counter) {
   const Frame& frame = domain_.frames[index];
   ++counter;
-  free(ingress, frame.priority, frame.size_octets);
+  free(ingress, frame.priority, frame.size_bytes);
   domain_.frames.give_back(index);
 }
 
@@ -108,14 +108,14 @@ void InfiniBandSwitch::on_flow_control(u32 port, const Frame& frame) {
   side.credits.on_limit(frame.priority, credit_limit_of(frame));
   if (!side.queues.is_paused(frame.priority) || !side.credits.may_send(frame.priority)) return;
   side.queues.resume(frame.priority);
-  if (side.queues.octets(frame.priority) != 0) go_on(port);
+  if (side.queues.bytes(frame.priority) != 0) go_on(port);
 }
 
 void InfiniBandSwitch::enqueue(u32 port, FrameIndex index) {
   Side& side = sides_[port];
   const u32 lane = domain_.frames[index].priority;
   side.queues.push(lane, index, domain_.frames);
-  side.longest_queue = std::max(side.longest_queue, side.queues.octets(lane));
+  side.longest_queue = std::max(side.longest_queue, side.queues.bytes(lane));
   go_on(port);
 }
 
@@ -129,7 +129,7 @@ void InfiniBandSwitch::go_on(u32 port) {
 void InfiniBandSwitch::on_wake(u32 port) {
   ports_[port].wake_pending = false;
   const Leaving left = std::exchange(sides_[port].leaving, {});
-  if (left.octets != 0) free(left.ingress, left.lane, left.octets);
+  if (left.bytes != 0) free(left.ingress, left.lane, left.bytes);
   if (ports_[port].is_free(domain_.now)) transmit(port);
 }
 
@@ -149,11 +149,11 @@ void InfiniBandSwitch::send_packet(u32 port, FrameIndex index) {
   const u32 lane = frame.priority;
   if (side.waits_since != Time::never())
     side.waited = side.waited + (domain_.now - std::exchange(side.waits_since, Time::never()));
-  if (config_.fecn.enabled && frame.payload_octets != 0) mark(side, frame);
+  if (config_.fecn.enabled && frame.payload_bytes != 0) mark(side, frame);
   side.starved &= static_cast<u8>(~bit(lane));
-  side.leaving = {frame.ingress, frame.size_octets, frame.priority};
-  side.credits.on_sent(lane, frame.size_octets);
-  side.sent.add(frame.size_octets, cast_of(frame));
+  side.leaving = {frame.ingress, frame.size_bytes, frame.priority};
+  side.credits.on_sent(lane, frame.size_bytes);
+  side.sent.add(frame.size_bytes, cast_of(frame));
   put_on_wire(port, index);
   wake_when_free(domain_, ports_[port], first_port_ + port);
   if (side.credits.may_send(lane)) return;
@@ -173,15 +173,15 @@ void InfiniBandSwitch::send_credits(u32 port) {
 }
 
 void InfiniBandSwitch::put_on_wire(u32 port, FrameIndex index) {
-  sides_[port].sent_octets += domain_.frames[index].size_octets;
+  sides_[port].sent_bytes += domain_.frames[index].size_bytes;
   send(domain_, ports_[port], index);
 }
 
 // The place at the input; its neighbour may send again.
-void InfiniBandSwitch::free(u32 ingress, u32 lane, u32 octets) {
+void InfiniBandSwitch::free(u32 ingress, u32 lane, u32 bytes) {
   if (ingress == kNoIngress) return;
   Side& side = sides_[ingress];
-  side.credits.on_freed(lane, octets);
+  side.credits.on_freed(lane, bytes);
   if ((side.owes & bit(lane)) != 0 || !side.credits.update_is_due(lane)) return;
   side.owes |= bit(lane);
   go_on(ingress);
@@ -189,7 +189,7 @@ void InfiniBandSwitch::free(u32 ingress, u32 lane, u32 octets) {
 
 // Not a victim, whose queue is long for want of credits.
 void InfiniBandSwitch::mark(Side& side, Frame& frame) {
-  const u32 left = side.queues.octets(frame.priority);
+  const u32 left = side.queues.bytes(frame.priority);
   if (left <= side.fecn_threshold || (side.starved & bit(frame.priority)) != 0) return;
   if (side.unmarked++ < config_.fecn.marking_rate) return;
   side.unmarked = 0;
@@ -204,7 +204,7 @@ void InfiniBandSwitch::mark(Side& side, Frame& frame) {
 void InfiniBandSwitch::on_link_down(u32 port) {
   Side& side = sides_[port];
   for (u32 lane = 0; lane < kVirtualLanes; ++lane)
-    while (side.queues.octets(lane) != 0) {
+    while (side.queues.bytes(lane) != 0) {
       const FrameIndex index = side.queues.take(lane, domain_.frames);
       drop(domain_.frames[index].ingress, index, domain_.counters.lost_on_dead_links);
     }
@@ -221,7 +221,7 @@ void InfiniBandSwitch::on_link_up(u32 port) {
 
 void InfiniBandSwitch::fetch() const {
   tables_.fetch(node_);
-  prefetch_octets(sides_.data(), sides_.size() * sizeof(Side));
+  prefetch_bytes(sides_.data(), sides_.size() * sizeof(Side));
 }
 
 Duration InfiniBandSwitch::waited_for_credits(u32 port, Time now) const {
@@ -232,7 +232,7 @@ Duration InfiniBandSwitch::waited_for_credits(u32 port, Time now) const {
 
 bool InfiniBandSwitch::is_stuck(u32 port, u32 lane, Time since) const {
   const Side& side = sides_[port];
-  return side.queues.is_paused(lane) && side.queues.octets(lane) != 0 &&
+  return side.queues.is_paused(lane) && side.queues.bytes(lane) != 0 &&
          side.without_credits[lane] <= since;
 }
 

@@ -37,18 +37,18 @@ class InfiniBandSwitch final : public SwitchNode {
   [[nodiscard]] bool is_stuck(u32 port, u32 lane, Time since) const override;
   [[nodiscard]] bool holds(u32 port, u32 lane, u32 ingress) const override;
   [[nodiscard]] u32 longest_queue(u32 port) const override { return sides_[port].longest_queue; }
-  [[nodiscard]] u64 waiting_octets(u32 port) const override {
-    return sides_[port].queues.octets_of_all();
+  [[nodiscard]] u64 waiting_bytes(u32 port) const override {
+    return sides_[port].queues.bytes_of_all();
   }
-  [[nodiscard]] u64 sent_octets(u32 port) const override { return sides_[port].sent_octets; }
+  [[nodiscard]] u64 sent_bytes(u32 port) const override { return sides_[port].sent_bytes; }
   [[nodiscard]] u64 marked_frames(u32 port) const override { return sides_[port].marks; }
   [[nodiscard]] Duration waited_for_credits(u32 port, Time now) const override;
   [[nodiscard]] PacketCount sent_packets(u32 port) const override { return sides_[port].sent; }
   [[nodiscard]] u64 dropped_packets(u32 port) const override { return sides_[port].dropped; }
 
  private:
-  struct Leaving {                // the packet being sent, whose place at its input is not free yet
-    u16 ingress = 0, octets = 0;  // 0: there is none
+  struct Leaving {               // the packet being sent, whose place at its input is not free yet
+    u16 ingress = 0, bytes = 0;  // 0: there is none
     u8 lane = 0;
   };
   struct Side {  // one port's
@@ -58,13 +58,13 @@ class InfiniBandSwitch final : public SwitchNode {
     Leaving leaving;
     u8 owes = 0;             // lanes whose credits the neighbour is to be told of, a bit each
     u8 starved = 0;          // lanes that had no credits since their last packet, a bit each
-    u32 fecn_threshold = 0;  // octets
+    u32 fecn_threshold = 0;  // bytes
     u16 unmarked = 0;        // packets that were let off since the last mark
     std::array<Time, kVirtualLanes> without_credits{};  // since then
     Time waits_since = Time::never();                   // with packets, and credits for none
     Duration waited{};
     u32 longest_queue = 0;
-    u64 sent_octets = 0;
+    u64 sent_bytes = 0;
     PacketCount sent;
     u64 dropped = 0;  // that came by this port, and that no table has a way for
     u64 marks = 0;
@@ -81,7 +81,7 @@ class InfiniBandSwitch final : public SwitchNode {
   void send_packet(u32 port, FrameIndex index);
   void send_credits(u32 port);
   void put_on_wire(u32 port, FrameIndex index);
-  void free(u32 ingress, u32 lane, u32 octets);
+  void free(u32 ingress, u32 lane, u32 bytes);
   void drop(u32 ingress, FrameIndex index, u64& counter);
   void mark(Side& side, Frame& frame);
 

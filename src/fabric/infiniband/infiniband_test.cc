@@ -14,7 +14,7 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr u32 kOverhead = kLocalOverheadOctets + 12;  // LRH, BTH, ICRC, VCRC
+constexpr u32 kOverhead = kLocalOverheadBytes + 12;  // LRH, BTH, ICRC, VCRC
 constexpr u32 kRETH = 16, kAETH = 4;
 
 NetworkConfig infiniband() {
@@ -36,9 +36,9 @@ struct Subnet final : Trace {
   void on_flow_finished(u32 flow, Time now) override { finished[flow] = now; }
   void on_pause_received(NodeIndex, u32, u32, u32, Time) override { ADD_FAILURE(); }
 
-  void add(NodeIndex from, NodeIndex to, u64 octets, u8 priority = 3) {
+  void add(NodeIndex from, NodeIndex to, u64 bytes, u8 priority = 3) {
     EXPECT_TRUE(network.add_flow(
-        {.source = from, .destination = to, .octets = octets, .priority = priority}));
+        {.source = from, .destination = to, .bytes = bytes, .priority = priority}));
     ++flows;
   }
   void run() { EXPECT_FALSE(network.run(Time::from_ns(10'000'000'000))); }
@@ -67,27 +67,27 @@ TEST(InfiniBand, OnePacketTakesItsTimeToThePicosecond) {
   run.expect_nothing_lost();
   // Through a switch that cuts through: LRH, delay and latency, then all of it, each way.
   const i64 data = (1000 + kOverhead + kRETH) * 80, ack = (kOverhead + kAETH) * 80;
-  const i64 switched = kLRHOctets * 80 + 130'000 + 2 * 1'000'000;
+  const i64 switched = kLRHBytes * 80 + 130'000 + 2 * 1'000'000;
   EXPECT_EQ(run.finished.at(0).ps(), data + ack + 2 * switched);
 }
 
 TEST(InfiniBand, AFlowAloneTakesWhatIsComputed) {
   for (const bool cuts_through : {true, false})
-    for (const u64 octets : {u64{1}, u64{4096}, u64{100'000}, u64{8'192'000}}) {
+    for (const u64 bytes : {u64{1}, u64{4096}, u64{100'000}, u64{8'192'000}}) {
       NetworkConfig config = infiniband();
       config.infiniband.cuts_through = cuts_through;
       const Plan plan = fat_tree(4, {});
       Subnet run(plan.topology, config);
-      run.add(plan.hosts.front(), plan.hosts.back(), octets);
+      run.add(plan.hosts.front(), plan.hosts.back(), bytes);
       const Flow flow{
-          .source = plan.hosts.front(), .destination = plan.hosts.back(), .octets = octets};
+          .source = plan.hosts.front(), .destination = plan.hosts.back(), .bytes = bytes};
       const Duration alone =
           alone_time(flow, sizes_for(Technology::kInfiniBand, 4096), run.network);
       run.run();
       run.expect_nothing_lost();
       const double ratio =
           static_cast<double>(run.finished.at(0).ps()) / static_cast<double>(alone.ps());
-      EXPECT_NEAR(ratio, 1, 0.001) << octets << (cuts_through ? ", cut through" : ", stored");
+      EXPECT_NEAR(ratio, 1, 0.001) << bytes << (cuts_through ? ", cut through" : ", stored");
     }
 }
 
@@ -106,8 +106,8 @@ TEST_P(CreditLoop, ThroughputIsBufferOverRoundTrip) {
   constexpr u32 kPacket = 4096 + kOverhead, kBlocks = 65;
   const auto [packets, delay] = GetParam();
   NetworkConfig config = infiniband();
-  config.infiniband.buffer_octets = packets * kBlocks * CreditConfig::kBlockOctets;
-  config.infiniband.credit_update_octets = 1;
+  config.infiniband.buffer_bytes = packets * kBlocks * CreditConfig::kBlockBytes;
+  config.infiniband.credit_update_bytes = 1;
   const LinkConfig link{.rate = gbps(100), .delay = delay};
   Subnet run(star(2, link).topology, config);
   constexpr u64 kPackets = 10'000;
@@ -115,7 +115,7 @@ TEST_P(CreditLoop, ThroughputIsBufferOverRoundTrip) {
   run.run();
   run.expect_nothing_lost();
   const Duration round_trip = delay * 2 + config.infiniband.latency +
-                              link.rate.time_of(kLRHOctets + kPacket + kFlowControlOctets);
+                              link.rate.time_of(kLRHBytes + kPacket + kFlowControlBytes);
   const double line = static_cast<double>(link.rate.bps()) / 8 * 4096 / kPacket;
   const double expected = std::min(line, packets * 4096.0 / round_trip.seconds());
   const double seconds = static_cast<double>(run.finished.at(0).ps()) * 1e-12;
@@ -155,8 +155,8 @@ NetworkConfig random_config(PRNG& prng) {
   InfiniBandConfig& infiniband = config.infiniband;
   infiniband.lanes = 1u << prng.below(4);
   for (u8& lane : infiniband.sl_to_vl) lane = static_cast<u8>(prng.below(infiniband.lanes));
-  if (prng.chance(0.5)) infiniband.buffer_octets = static_cast<u32>(4160 + prng.below(100'000));
-  if (prng.chance(0.5)) infiniband.credit_update_octets = static_cast<u32>(1 + prng.below(8192));
+  if (prng.chance(0.5)) infiniband.buffer_bytes = static_cast<u32>(4160 + prng.below(100'000));
+  if (prng.chance(0.5)) infiniband.credit_update_bytes = static_cast<u32>(1 + prng.below(8192));
   infiniband.cuts_through = prng.chance(0.5);
   infiniband.routing = kRoutingEngines[prng.below(kRoutingEngines.size())];
   infiniband.arbitration.strict = static_cast<u8>(prng.below(256));
@@ -184,9 +184,9 @@ TEST_P(Lossless, WhateverIsSent) {
   for (const NodeIndex from : plan.hosts)
     for (const NodeIndex to : {hot, plan.hosts[prng.below(plan.hosts.size())]})
       if (from != to) {
-        const u64 octets = 1 + prng.below(300'000);
-        sent += octets;
-        run.add(from, to, octets, static_cast<u8>(prng.below(kPriorities)));
+        const u64 bytes = 1 + prng.below(300'000);
+        sent += bytes;
+        run.add(from, to, bytes, static_cast<u8>(prng.below(kPriorities)));
       }
   run.run();
   EXPECT_FALSE(run.network.deadlock().has_value());
@@ -201,7 +201,7 @@ TEST_P(Lossless, WhateverIsSent) {
     const auto& counters = run.network.host(host).device().counters();
     packets_sent += counters.port_xmit_packets;
     packets_arrived += counters.port_rcv_packets;
-    payload_arrived += counters.port_rcv_octets;
+    payload_arrived += counters.port_rcv_bytes;
   }
   EXPECT_EQ(packets_sent, packets_arrived);
   EXPECT_GE(payload_arrived, sent);
@@ -344,7 +344,7 @@ TEST(InfiniBand, SameResultsWithAnyNumberOfThreads) {
     NetworkConfig config = infiniband();
     config.threads = threads;
     config.infiniband.routing = RoutingEngine::kFatTree;
-    config.infiniband.buffer_octets = 16'000;
+    config.infiniband.buffer_bytes = 16'000;
     const Plan plan = fat_tree(4, {});
     Subnet run(plan.topology, config);
     for (const NodeIndex host : plan.hosts)

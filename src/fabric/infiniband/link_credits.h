@@ -1,5 +1,5 @@
 // LinkCredits: flow control at one end of an InfiniBand link. IBTA Vol 1, 7.9.4. Buffers count in
-// blocks of 64 octets, a packet takes whole ones, and counters have 12 bits:
+// blocks of 64 bytes, a packet takes whole ones, and counters have 12 bits:
 //   FCTBS  total blocks sent on a lane
 //   FCCL   credit limit: how far FCTBS may go. The receiver says it: ABR, its blocks received, and
 //          what is free
@@ -19,7 +19,7 @@
 namespace verbena::fabric {
 
 struct CreditConfig {
-  static constexpr u32 kBlockOctets = 64, kMostBlocks = 2048;
+  static constexpr u32 kBlockBytes = 64, kMostBlocks = 2048;
   u32 buffer_blocks = kMostBlocks;  // of each lane; longest_blocks .. kMostBlocks
   u32 longest_blocks = 65;          // of a packet
   u32 update_blocks = 1;
@@ -40,23 +40,23 @@ class LinkCredits {
     const u32 credit = lanes_[lane].limit - (lanes_[lane].sent + config_.longest_blocks);
     return (credit & kMask) <= CreditConfig::kMostBlocks;
   }
-  void on_sent(u32 lane, u32 octets) { lanes_[lane].sent += blocks_of(octets); }
+  void on_sent(u32 lane, u32 bytes) { lanes_[lane].sent += blocks_of(bytes); }
   void on_limit(u32 lane, u16 limit) { lanes_[lane].limit = limit; }  // FCCL has come
 
   // --- receiving: what there is room for here
-  void on_received(u32 lane, u32 octets);
-  void on_freed(u32 lane, u32 octets);
+  void on_received(u32 lane, u32 bytes);
+  void on_freed(u32 lane, u32 bytes);
   [[nodiscard]] bool update_is_due(u32 lane) const;
   // The FCCL to send now.
   [[nodiscard]] u16 tell(u32 lane);
-  [[nodiscard]] u32 held_octets(u32 lane) const {
-    return lanes_[lane].held * CreditConfig::kBlockOctets;
+  [[nodiscard]] u32 held_bytes(u32 lane) const {
+    return lanes_[lane].held * CreditConfig::kBlockBytes;
   }
 
  private:
   static constexpr u32 kMask = 0xfff;
-  static u32 blocks_of(u32 octets) {
-    return (octets + CreditConfig::kBlockOctets - 1) / CreditConfig::kBlockOctets;
+  static u32 blocks_of(u32 bytes) {
+    return (bytes + CreditConfig::kBlockBytes - 1) / CreditConfig::kBlockBytes;
   }
   [[nodiscard]] u32 limit_of(u32 lane) const {
     return (lanes_[lane].received + config_.buffer_blocks - lanes_[lane].held) & kMask;

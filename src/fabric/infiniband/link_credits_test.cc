@@ -9,7 +9,7 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr u32 kBlock = CreditConfig::kBlockOctets;
+constexpr u32 kBlock = CreditConfig::kBlockBytes;
 
 TEST(LinkCredits, ALaneMaySendWhileThereIsRoomForTheLongest) {
   LinkCredits sender({.buffer_blocks = 200, .longest_blocks = 65});
@@ -28,9 +28,9 @@ TEST(LinkCredits, PartsOfABlockCountAsAWholeOne) {
   LinkCredits receiver({.buffer_blocks = 100, .longest_blocks = 10});
   receiver.on_received(0, 1);
   receiver.on_received(0, 65);
-  EXPECT_EQ(receiver.held_octets(0), 3 * kBlock);
+  EXPECT_EQ(receiver.held_bytes(0), 3 * kBlock);
   receiver.on_freed(0, 65);
-  EXPECT_EQ(receiver.held_octets(0), kBlock);
+  EXPECT_EQ(receiver.held_bytes(0), kBlock);
   EXPECT_EQ(receiver.tell(0), 100 + 2);
 }
 
@@ -55,7 +55,7 @@ TEST(LinkCredits, BuffersFollowTheLink) {
   EXPECT_GE(credits_for(config, near).buffer_blocks, 3 * credits_for(config, near).longest_blocks);
   EXPECT_EQ(credits_for(config, far).buffer_blocks, CreditConfig::kMostBlocks);
   InfiniBandConfig said;
-  said.buffer_octets = 10'000;
+  said.buffer_bytes = 10'000;
   EXPECT_EQ(credits_for(said, {}).buffer_blocks, 156u);
 }
 
@@ -76,10 +76,10 @@ TEST(LinkCredits, RandomTrafficNeverOverflowsAndNeverStops) {
     for (u32 step = 0; step < 20'000; ++step) {
       const bool must_free = !sender.may_send(0) && limits.empty();
       if (sender.may_send(0) && prng.chance(0.6)) {
-        const u32 octets = static_cast<u32>(1 + prng.below(longest * kBlock));
-        sender.on_sent(0, octets);
-        receiver.on_received(0, octets);
-        held.push_back(octets);
+        const u32 bytes = static_cast<u32>(1 + prng.below(longest * kBlock));
+        sender.on_sent(0, bytes);
+        receiver.on_received(0, bytes);
+        held.push_back(bytes);
         ++sent;
       } else if (!held.empty() && (must_free || prng.chance(0.6))) {
         receiver.on_freed(0, held.front());

@@ -17,8 +17,8 @@ namespace verbena::fabric {
   frame.type = FrameType::kFlowControl;
   frame.priority = static_cast<u8>(lane);
   frame.pause_quanta = credits.tell(lane);
-  frame.size_octets = kFlowControlOctets;
-  frame.payload_octets = 0;
+  frame.size_bytes = kFlowControlBytes;
+  frame.payload_bytes = 0;
   return index;
 }
 [[nodiscard]] inline u16 credit_limit_of(const Frame& frame) { return frame.pause_quanta; }
@@ -33,7 +33,7 @@ inline void set_dlid(Frame& frame, u16 dlid) { frame.destination_port = dlid; }
 // Frame::ingress of a copy that holds no place at an input.
 inline constexpr u16 kNoIngress = 0xffff;
 
-// IBTA 9.2: the first bit of the BTH's fifth octet.
+// IBTA 9.2: the first bit of the BTH's fifth byte.
 inline constexpr std::size_t kFECNAt = 4;
 inline constexpr u8 kFECNBit = 0x80;
 inline void set_fecn(Frame& frame) { frame.headers[kFECNAt] |= kFECNBit; }

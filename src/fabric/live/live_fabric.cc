@@ -9,16 +9,16 @@
 namespace verbena::fabric {
 namespace {
 
-u64 octets_of(const LivePacket& packet) {
-  return packet.octets.size() - kICRCSize + FrameSizes{}.overhead;
+u64 bytes_of(const LivePacket& packet) {
+  return packet.bytes.size() - kICRCSize + FrameSizes{}.overhead;
 }
 
 void count(LiveFigures::Way& way, const LivePacket& packet, Time at) {
   ++way.packets;
-  way.octets += octets_of(packet);
+  way.bytes += bytes_of(packet);
   if (packet.kind != LivePacket::Kind::kData) return;
   if (way.first == Time::never()) way.first = at;
-  if (at > way.first) way.octets_after_first += octets_of(packet);
+  if (at > way.first) way.bytes_after_first += bytes_of(packet);
   way.last = at;
 }
 
@@ -28,7 +28,7 @@ std::string time_text(Duration time) {
 }
 
 std::string way_text(const LiveFigures::Way& way) {
-  std::string text = fmt::format("{} packets, {} octets", way.packets, way.octets);
+  std::string text = fmt::format("{} packets, {} bytes", way.packets, way.bytes);
   if (const double rate = way.bits_per_second(); rate > 0)
     text += fmt::format(", data at {:.2f} Gb/s", rate / 1e9);
   return text;
@@ -38,7 +38,7 @@ std::string way_text(const LiveFigures::Way& way) {
 
 double LiveFigures::Way::bits_per_second() const {
   if (first == Time::never() || last <= first) return 0;
-  return static_cast<double>(octets_after_first) * 8 / (last - first).seconds();
+  return static_cast<double>(bytes_after_first) * 8 / (last - first).seconds();
 }
 
 LiveFabric::LiveFabric(const Scenario& scenario)
@@ -81,9 +81,9 @@ void LiveFabric::make_live(NodeIndex host) {
   live_.push_back(host);
 }
 
-std::size_t LiveFabric::most_octets() const {
-  if (!is_infiniband()) return kMostOctets;
-  return scenario_.network.infiniband.longest_packet() - kLocalOverheadOctets + kICRCSize;
+std::size_t LiveFabric::most_bytes() const {
+  if (!is_infiniband()) return kMostBytes;
+  return scenario_.network.infiniband.longest_packet() - kLocalOverheadBytes + kICRCSize;
 }
 
 void LiveFabric::on_alarm(u32 host, Time /*now*/) {

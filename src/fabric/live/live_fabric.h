@@ -20,9 +20,9 @@ namespace verbena::fabric {
 // of whole frames on the link.
 struct LiveFigures {
   struct Way {
-    u64 packets = 0, octets = 0;
+    u64 packets = 0, bytes = 0;
     Time first = Time::never(), last;  // of data
-    u64 octets_after_first = 0;
+    u64 bytes_after_first = 0;
     // Returns the rate of the data, from the end of the first packet to that of the last; 0 if
     // there were fewer than two.
     [[nodiscard]] double bits_per_second() const;
@@ -42,8 +42,8 @@ class LiveFabric final : private Application, private Trace {
   [[nodiscard]] bool is_infiniband() const {
     return scenario_.network.technology == Technology::kInfiniBand;
   }
-  // Octets of a LivePacket at most; 0 .. these may be sent.
-  [[nodiscard]] std::size_t most_octets() const;
+  // Bytes of a LivePacket at most; 0 .. these may be sent.
+  [[nodiscard]] std::size_t most_bytes() const;
   // Sets the tables that a subnet manager has written for a switch: see ManagedTables::set().
   void set_tables(NodeIndex node, std::vector<u16> unicast,
                   std::vector<std::vector<u16>> multicast) {
@@ -57,9 +57,9 @@ class LiveFabric final : private Application, private Trace {
   // Returns the error in the scenario's own flows; "" if there is none.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
-  // Sends the packet now, to the NIC of its source. Its `octets` are a BTH and an ICRC at least,
-  // and kMostOctets at most.
-  static constexpr std::size_t kMostOctets = 4096 + 128;
+  // Sends the packet now, to the NIC of its source. Its `bytes` are a BTH and an ICRC at least,
+  // and kMostBytes at most.
+  static constexpr std::size_t kMostBytes = 4096 + 128;
   void send(LivePacket packet);
   // Runs all events until then. Afterwards now() is that time.
   void run(Time until);

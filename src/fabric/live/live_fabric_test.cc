@@ -1,4 +1,4 @@
-// Packets with octets on their way through a simulated network.
+// Packets with bytes on their way through a simulated network.
 #include "fabric/live/live_fabric.h"
 
 #include <gtest/gtest.h>
@@ -18,21 +18,21 @@ Scenario read(const std::string& text, const std::string& file = "") {
   return *std::move(scenario);
 }
 
-// A SEND Only of RC whose octets are told apart by `number`.
-LivePacket packet(NodeIndex from, NodeIndex to, std::size_t octets, u8 number = 0) {
+// A SEND Only of RC whose bytes are told apart by `number`.
+LivePacket packet(NodeIndex from, NodeIndex to, std::size_t bytes, u8 number = 0) {
   LivePacket made;
   made.source = from;
   made.destination = to;
   made.owner = number;
   made.priority = 3;
   made.traffic_class = traffic_class_of(0, ECN::kECT0);
-  made.octets.assign(octets, number);
-  made.octets[0] = 0x04;
-  made.octets[1] = 0;  // TVer
+  made.bytes.assign(bytes, number);
+  made.bytes[0] = 0x04;
+  made.bytes[1] = 0;  // TVer
   return made;
 }
 
-constexpr u32 kGap = gap_octets_of(Technology::kRoCEv2);
+constexpr u32 kGap = gap_bytes_of(Technology::kRoCEv2);
 
 struct LiveFabricTest : ::testing::Test {
   Scenario star = read(
@@ -41,7 +41,7 @@ struct LiveFabricTest : ::testing::Test {
   NodeIndex host(u32 number) const { return star.plan.hosts[number]; }
 };
 
-TEST_F(LiveFabricTest, APacketTakesWhatItsLinksTakeAndKeepsItsOctets) {
+TEST_F(LiveFabricTest, APacketTakesWhatItsLinksTakeAndKeepsItsBytes) {
   LiveFabric fabric(star);
   fabric.run(Time() + us(5));
   LivePacket sent = packet(host(0), host(1), 1000, 7);
@@ -49,7 +49,7 @@ TEST_F(LiveFabricTest, APacketTakesWhatItsLinksTakeAndKeepsItsOctets) {
   fabric.run(Time() + us(100));
   ASSERT_EQ(fabric.arrived().size(), 1u);
   const LivePacket& got = fabric.arrived()[0];
-  EXPECT_EQ(got.octets, sent.octets);
+  EXPECT_EQ(got.bytes, sent.bytes);
   EXPECT_EQ(got.source, host(0));
   EXPECT_EQ(got.given, Time() + us(5));
   constexpr Duration kSwitch = switch_latency_of(Technology::kRoCEv2);
@@ -57,7 +57,7 @@ TEST_F(LiveFabricTest, APacketTakesWhatItsLinksTakeAndKeepsItsOctets) {
             (us(1) + gbps(10).time_of(1000 + kAround + kGap)) * 2 + kSwitch);
   ASSERT_EQ(fabric.left().size(), 1u);
   EXPECT_EQ(fabric.left()[0].owner, 7u);
-  EXPECT_EQ(fabric.left()[0].octets, 1000u);
+  EXPECT_EQ(fabric.left()[0].bytes, 1000u);
 }
 
 TEST_F(LiveFabricTest, ALinkCarriesNoMoreThanItsRateAndKeepsTheOrder) {
@@ -95,7 +95,7 @@ TEST_F(LiveFabricTest, AcknowledgementsGoBeforeDataThatWaits) {
   EXPECT_EQ(fabric.arrived()[1].owner, 99u);  // behind the one that was being sent
 }
 
-TEST_F(LiveFabricTest, RulesOfLinksAreForTheseTooAndCopiesHaveTheOctets) {
+TEST_F(LiveFabricTest, RulesOfLinksAreForTheseTooAndCopiesHaveTheBytes) {
   star = read(
       "topology: {kind: star, hosts: 3}\n"
       "faults: [{at_host: h1, rules: duplicate}]\n");
@@ -103,18 +103,18 @@ TEST_F(LiveFabricTest, RulesOfLinksAreForTheseTooAndCopiesHaveTheOctets) {
   fabric.send(packet(host(0), host(1), 500, 3));
   fabric.run(Time() + ms(1));
   ASSERT_EQ(fabric.arrived().size(), 2u);
-  EXPECT_EQ(fabric.arrived()[0].octets, fabric.arrived()[1].octets);
+  EXPECT_EQ(fabric.arrived()[0].bytes, fabric.arrived()[1].bytes);
 }
 
 TEST_F(LiveFabricTest, WhatIsNoPacketOfADeviceIsCarriedAsItIs) {
   star = read("topology: {kind: star, hosts: 3}\nfaults: [{at_host: h1, rules: loss}]\n");
   LiveFabric fabric(star);
   LivePacket odd = packet(host(0), host(1), 500);
-  odd.octets[1] = 0x0f;  // of no version that there is
+  odd.bytes[1] = 0x0f;  // of no version that there is
   fabric.send(odd);
   fabric.run(Time() + ms(1));
   ASSERT_EQ(fabric.arrived().size(), 1u);
-  EXPECT_EQ(fabric.arrived()[0].octets, odd.octets);
+  EXPECT_EQ(fabric.arrived()[0].bytes, odd.bytes);
 }
 
 TEST_F(LiveFabricTest, NothingIsLeftToHappenWhereNothingWasSent) {
@@ -150,8 +150,8 @@ struct LiveSubnetTest : ::testing::Test {
     return 0;
   }
   // To the LID, which is the host's number and 1.
-  LivePacket to_lid(u32 from, u16 dlid, std::size_t octets, u8 number = 0) const {
-    LivePacket made = packet(host(from), host(from), octets, number);
+  LivePacket to_lid(u32 from, u16 dlid, std::size_t bytes, u8 number = 0) const {
+    LivePacket made = packet(host(from), host(from), bytes, number);
     made.priority = 0;
     made.slid = static_cast<u16>(from + 1);
     made.dlid = dlid;
@@ -173,7 +173,7 @@ TEST_F(LiveSubnetTest, APacketGoesWhereTheTableSaysAndNowhereElse) {
   EXPECT_EQ(fabric.arrived()[0].destination, host(1));
   const PacketCount sent = fabric.network().sent_packets(host(0), 0);
   EXPECT_EQ(sent.packets, 2u);
-  EXPECT_EQ(sent.octets, 2u * (1000 + 8));  // LRH, and the packet with its ICRC
+  EXPECT_EQ(sent.bytes, 2u * (1000 + 8));  // LRH, and the packet with its ICRC
 }
 
 TEST_F(LiveSubnetTest, AMulticastPacketGoesToEachPortButItsOwn) {

@@ -1,5 +1,5 @@
-// LivePacket: a packet of a live process on its way through a simulated network, with its octets.
-// In the network it is a Frame of FrameType::kLive; its octets lie beside the frame in the
+// LivePacket: a packet of a live process on its way through a simulated network, with its bytes.
+// In the network it is a Frame of FrameType::kLive; its bytes lie beside the frame in the
 // FramePool, and switches look at no more of them than a frame's headers have.
 #pragma once
 
@@ -27,13 +27,13 @@ struct LivePacket {
   u16 slid = 0, dlid = 0;  // on InfiniBand, where `priority` is the lane
   bool by_host = false;    // likewise: its ends know each other by host and not by LID
   Time given, arrived;     // to the source's NIC; at the destination
-  std::vector<u8> octets;  // BTH .. ICRC
+  std::vector<u8> bytes;   // BTH .. ICRC
 };
 
 // LeftPacket: data that has left the NIC, which has room for as much again.
 struct LeftPacket {
   u32 owner = 0;
-  u32 octets = 0;  // of LivePacket::octets
+  u32 bytes = 0;  // of LivePacket::bytes
 };
 
 }  // namespace verbena::fabric

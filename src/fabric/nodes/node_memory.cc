@@ -16,28 +16,28 @@ Region NodeMemory::enter(Region region, Access access, std::unique_ptr<u8[]> own
 
 Region NodeMemory::add(std::span<u8> bytes, Access access) {
   return enter(
-      {.address = reinterpret_cast<u64>(bytes.data()), .octets = bytes.size(), .bytes = bytes},
+      {.address = reinterpret_cast<u64>(bytes.data()), .length = bytes.size(), .bytes = bytes},
       access, nullptr);
 }
 
-Region NodeMemory::allocate(u64 octets, Content content, Access access) {
+Region NodeMemory::allocate(u64 length, Content content, Access access) {
   if (content == Content::kCounted) {
     const u64 address = next_counted_;
-    next_counted_ += octets + 4096;  // neighbours do not touch
-    return enter({.address = address, .octets = octets}, access, nullptr);
+    next_counted_ += length + 4096;  // neighbours do not touch
+    return enter({.address = address, .length = length}, access, nullptr);
   }
-  auto owned = std::make_unique<u8[]>(octets);
-  const std::span<u8> bytes(owned.get(), octets);
-  return enter({.address = reinterpret_cast<u64>(bytes.data()), .octets = octets, .bytes = bytes},
+  auto owned = std::make_unique<u8[]>(length);
+  const std::span<u8> bytes(owned.get(), length);
+  return enter({.address = reinterpret_cast<u64>(bytes.data()), .length = length, .bytes = bytes},
                access, std::move(owned));
 }
 
-bool NodeMemory::allows(u32 key, u64 address, u64 octets, Use use) const {
+bool NodeMemory::allows(u32 key, u64 address, u64 length, Use use) const {
   const auto found = regions_.find(key);
   if (found == regions_.end()) return false;
   const auto& [region, access, owned] = found->second;
-  if (address < region.address || octets > region.octets ||
-      address - region.address > region.octets - octets)
+  if (address < region.address || length > region.length ||
+      address - region.address > region.length - length)
     return false;
   switch (use) {
     case Use::kLocal: return true;
@@ -47,10 +47,10 @@ bool NodeMemory::allows(u32 key, u64 address, u64 octets, Use use) const {
   return false;
 }
 
-void NodeMemory::append(u32 key, u64 address, u64 octets, std::vector<u8>& to) const {
+void NodeMemory::append(u32 key, u64 address, u64 length, std::vector<u8>& to) const {
   const Region& region = regions_.at(key).region;
   if (region.bytes.empty()) return;
-  const auto part = region.bytes.subspan(address - region.address, octets);
+  const auto part = region.bytes.subspan(address - region.address, length);
   to.insert(to.end(), part.begin(), part.end());
 }
 

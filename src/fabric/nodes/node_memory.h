@@ -12,15 +12,15 @@ namespace verbena::fabric {
 class NodeMemory {
  public:
   [[nodiscard]] application::Region add(std::span<u8> bytes, application::Access access);
-  [[nodiscard]] application::Region allocate(u64 octets, application::Content content,
+  [[nodiscard]] application::Region allocate(u64 length, application::Content content,
                                              application::Access access);
   void remove(u32 key) { regions_.erase(key); }
 
   enum class Use : u8 { kLocal, kRead, kWrite };  // the others are a peer's
-  // Returns false unless the key's region has these octets and allows the use.
-  [[nodiscard]] bool allows(u32 key, u64 address, u64 octets, Use use) const;
+  // Returns false unless the key's region has these length and allows the use.
+  [[nodiscard]] bool allows(u32 key, u64 address, u64 length, Use use) const;
   // Precondition of both: allowed. Counted memory reads as nothing and ignores what is written.
-  void append(u32 key, u64 address, u64 octets, std::vector<u8>& to) const;
+  void append(u32 key, u64 address, u64 length, std::vector<u8>& to) const;
   void copy_in(u32 key, u64 address, std::span<const u8> bytes);
   void invalidate(u32 key);  // no peer may use it from now on
 

@@ -22,13 +22,13 @@ struct NodePacket {
     kReadRequest,
     kReadResponse
   };
-  static constexpr u32 kControlOctets = 256;  // a MAD
-  static constexpr u32 kReadRequestOctets = 16;
+  static constexpr u32 kControlBytes = 256;  // a MAD
+  static constexpr u32 kReadRequestBytes = 16;
 
   Kind kind = Kind::kSend;
   u32 incarnation = 0;  // of the connection on this channel: packets of an earlier one are stale
   u32 work = 0;         // READ: the requester's number of it
-  u64 octets = 0;
+  u64 length = 0;
   std::vector<u8> bytes{};  // empty: counted
   u64 remote_address = 0;
   u32 r_key = 0;

@@ -34,9 +34,9 @@ Result<Region> SimulatedNode::register_bytes(std::span<u8> bytes, application::A
   return memory_.add(bytes, access);
 }
 
-Result<Region> SimulatedNode::allocate(u64 octets, application::Content content,
+Result<Region> SimulatedNode::allocate(u64 bytes, application::Content content,
                                        application::Access access) {
-  return memory_.allocate(octets, content, access);
+  return memory_.allocate(bytes, content, access);
 }
 
 Status SimulatedNode::listen(const Address& at, const application::QueueDepths&) {
@@ -70,7 +70,7 @@ Result<ConnectionId> SimulatedNode::connect(const Address& to, const application
   channel->connection = next_connection_++;
   channel_of_[channel->connection] = static_cast<u32>(channel - channels_.begin());
   NodePacket packet{.kind = NodePacket::Kind::kConnect,
-                    .octets = NodePacket::kControlOctets,
+                    .length = NodePacket::kControlBytes,
                     .bytes = {private_data.begin(), private_data.end()},
                     .port = to.port};
   send(*channel, std::move(packet), {});
@@ -132,7 +132,7 @@ void SimulatedNode::send_control(Channel& channel, NodePacket::Kind kind,
                                  std::span<const u8> private_data) {
   send(channel,
        {.kind = kind,
-        .octets = NodePacket::kControlOctets,
+        .length = NodePacket::kControlBytes,
         .bytes = {private_data.begin(), private_data.end()}},
        {});
 }
@@ -147,12 +147,12 @@ void SimulatedNode::transmit(Channel& channel) {
   while (!channel.waiting.empty() && channel.under_way.size() < all_.depth) {
     auto& [packet, posted] = channel.waiting.front();
     const bool is_read_request = packet.kind == NodePacket::Kind::kReadRequest;
-    const u64 octets = is_read_request ? NodePacket::kReadRequestOctets : packet.octets;
+    const u64 bytes = is_read_request ? NodePacket::kReadRequestBytes : packet.length;
     channel.under_way.push_back(posted);
     all_.directions[channel.outgoing]->queue.push(std::move(packet));
     channel.waiting.pop_front();
     all_.network.send(all_.first_connection + channel.outgoing,
-                      static_cast<u32>(std::max<u64>(octets, 1)), 0);
+                      static_cast<u32>(std::max<u64>(bytes, 1)), 0);
   }
 }
 
@@ -170,14 +170,14 @@ void SimulatedNode::on_sent(u32 number, Time now) {
 // A part of counted memory between others with contents is zeros.
 bool SimulatedNode::gather(const Work& work, NodePacket& packet) const {
   for (const Slice& slice : work.local) {
-    if (!memory_.allows(slice.l_key, slice.address, slice.octets, NodeMemory::Use::kLocal))
+    if (!memory_.allows(slice.l_key, slice.address, slice.bytes, NodeMemory::Use::kLocal))
       return false;
-    packet.octets += slice.octets;
+    packet.length += slice.bytes;
     const std::size_t before = packet.bytes.size();
-    memory_.append(slice.l_key, slice.address, slice.octets, packet.bytes);
-    if (before > 0 && packet.bytes.size() == before) packet.bytes.resize(before + slice.octets);
+    memory_.append(slice.l_key, slice.address, slice.bytes, packet.bytes);
+    if (before > 0 && packet.bytes.size() == before) packet.bytes.resize(before + slice.bytes);
   }
-  return packet.octets <= ConnectionConfig::kMaxMessageOctets;
+  return packet.length <= ConnectionConfig::kMaxMessageBytes;
 }
 
 void SimulatedNode::post_receive(ConnectionId id, u32 work, const Slice& into) {
@@ -201,7 +201,7 @@ void SimulatedNode::post(ConnectionId id, const Work& work) {
     case Operation::kRead: {
       packet.kind = NodePacket::Kind::kReadRequest;
       packet.work = channel->next_read++;
-      for (const Slice& slice : work.local) packet.octets += slice.octets;
+      for (const Slice& slice : work.local) packet.length += slice.bytes;
       channel->reads[packet.work] = {work.id, work.report, {work.local.begin(), work.local.end()}};
       return send(*channel, std::move(packet), {});
     }
@@ -238,7 +238,7 @@ void SimulatedNode::on_connected_packet(Channel& channel, NodePacket&& packet) {
       if (channel.receives.empty()) return channel.unreceived.push_back(std::move(packet));
       return receive(channel, std::move(packet));
     case NodePacket::Kind::kWrite:
-      if (!memory_.allows(packet.r_key, packet.remote_address, packet.octets,
+      if (!memory_.allows(packet.r_key, packet.remote_address, packet.length,
                           NodeMemory::Use::kWrite))
         return fail(channel);
       return memory_.copy_in(packet.r_key, packet.remote_address, packet.bytes);
@@ -255,25 +255,25 @@ void SimulatedNode::on_connected_packet(Channel& channel, NodePacket&& packet) {
 void SimulatedNode::receive(Channel& channel, NodePacket&& packet) {
   const auto [id, into] = channel.receives.front();
   channel.receives.pop_front();
-  if (packet.octets > into.octets ||
-      !memory_.allows(into.l_key, into.address, packet.octets, NodeMemory::Use::kLocal))
+  if (packet.length > into.bytes ||
+      !memory_.allows(into.l_key, into.address, packet.length, NodeMemory::Use::kLocal))
     return fail(channel);
   memory_.copy_in(into.l_key, into.address, packet.bytes);
   if (packet.invalidate) memory_.invalidate(*packet.invalidate);
   tell({.kind = NodeEvent::Kind::kReceived,
         .connection = channel.connection,
         .id = id,
-        .octets = static_cast<u32>(packet.octets),
+        .bytes = static_cast<u32>(packet.length),
         .invalidated = packet.invalidate});
 }
 
 void SimulatedNode::serve_read(Channel& channel, const NodePacket& request) {
-  if (!memory_.allows(request.r_key, request.remote_address, request.octets,
+  if (!memory_.allows(request.r_key, request.remote_address, request.length,
                       NodeMemory::Use::kRead))
     return fail(channel);
   NodePacket response{
-      .kind = NodePacket::Kind::kReadResponse, .work = request.work, .octets = request.octets};
-  memory_.append(request.r_key, request.remote_address, request.octets, response.bytes);
+      .kind = NodePacket::Kind::kReadResponse, .work = request.work, .length = request.length};
+  memory_.append(request.r_key, request.remote_address, request.length, response.bytes);
   send(channel, std::move(response), {});
 }
 
@@ -284,11 +284,11 @@ void SimulatedNode::finish_read(Channel& channel, const NodePacket& response) {
   channel.reads.erase(found);
   std::span<const u8> left = response.bytes;
   for (const Slice& slice : read.into) {
-    if (!memory_.allows(slice.l_key, slice.address, slice.octets, NodeMemory::Use::kLocal))
+    if (!memory_.allows(slice.l_key, slice.address, slice.bytes, NodeMemory::Use::kLocal))
       return fail(channel);
-    const std::size_t octets = std::min<std::size_t>(slice.octets, left.size());
-    memory_.copy_in(slice.l_key, slice.address, left.first(octets));
-    left = left.subspan(octets);
+    const std::size_t bytes = std::min<std::size_t>(slice.bytes, left.size());
+    memory_.copy_in(slice.l_key, slice.address, left.first(bytes));
+    left = left.subspan(bytes);
   }
   if (read.report == application::Report::kAlways)
     tell({.kind = NodeEvent::Kind::kDone, .connection = channel.connection, .id = read.id});

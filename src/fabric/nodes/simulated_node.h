@@ -17,7 +17,7 @@ class SimulatedNode final : public application::Node {
   void set_alarm(Time at) override;
   [[nodiscard]] Result<application::Region> register_bytes(std::span<u8> bytes,
                                                            application::Access access) override;
-  [[nodiscard]] Result<application::Region> allocate(u64 octets, application::Content content,
+  [[nodiscard]] Result<application::Region> allocate(u64 bytes, application::Content content,
                                                      application::Access access) override;
   void deregister(const application::Region& region) override { memory_.remove(region.l_key); }
   [[nodiscard]] Status listen(const application::Address& at,

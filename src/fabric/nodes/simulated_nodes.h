@@ -1,8 +1,8 @@
 // SimulatedNodes: application::Node (application/node.h) on the hosts of a simulated network.
 //
 // A message of a node is a message of the network: an RDMA WRITE with immediate data on an RC QP
-// of the host's device, with congestion control, PFC and losses. A SEND is thus 20 octets longer
-// than on a real wire. A READ is a request of 16 octets, and a message with the data. A SEND
+// of the host's device, with congestion control, PFC and losses. A SEND is thus 20 bytes longer
+// than on a real wire. A READ is a request of 16 bytes, and a message with the data. A SEND
 // without a receive waits at the receiver, which stands for RNR retries without limit.
 //
 // Connections use channels, which are planned for pairs of nodes before the simulation: one

@@ -9,14 +9,14 @@ namespace {
 
 constexpr unsigned __int128 kBitPicoseconds = 8'000'000'000'000;
 
-Duration time_of(u64 octets, Rate rate) {
-  return ps(static_cast<i64>(octets * kBitPicoseconds / rate.bps()));
+Duration time_of(u64 bytes, Rate rate) {
+  return ps(static_cast<i64>(bytes * kBitPicoseconds / rate.bps()));
 }
 
 // Returns the bytes that must arrive over `link` before the switch at its end sends over `next`.
-u64 awaited(u64 frame, const Port& link, const Port& next, u32 head_octets) {
-  const bool cuts_through = head_octets != 0 && next.rate <= link.rate;
-  return cuts_through ? std::min<u64>(frame, head_octets) : frame;
+u64 awaited(u64 frame, const Port& link, const Port& next, u32 head_bytes) {
+  const bool cuts_through = head_bytes != 0 && next.rate <= link.rate;
+  return cuts_through ? std::min<u64>(frame, head_bytes) : frame;
 }
 
 std::vector<const Port*> way_of(const Flow& flow, const Network& network) {
@@ -33,7 +33,7 @@ std::vector<const Port*> way_of(const Flow& flow, const Network& network) {
 PacketSizes sizes_for(Technology technology, u32 payload) {
   PacketSizes sizes{.payload = payload};
   if (technology != Technology::kInfiniBand) return sizes;
-  constexpr u32 kLess = 50 - kLocalOverheadOctets;
+  constexpr u32 kLess = 50 - kLocalOverheadBytes;
   for (u32* const size : {&sizes.header, &sizes.first_header, &sizes.acknowledgement})
     *size -= kLess;
   return sizes;
@@ -43,7 +43,7 @@ namespace {
 
 PacketSizes sizes_of_device(const NetworkConfig& network, const HostConfig& host) {
   const FrameSizes& frames = host.sizes;
-  const u32 own = host.device.packet_octets;
+  const u32 own = host.device.packet_bytes;
   PacketSizes sizes = sizes_for(network.technology, own != 0 ? own : bytes(host.device.active_mtu));
   if (!frames.counts_headers) sizes.header = sizes.first_header = frames.overhead;
   if (frames.acknowledgement != 0) sizes.acknowledgement = frames.acknowledgement;
@@ -67,15 +67,15 @@ PacketSizes sizes_of_frames(const NetworkConfig& network, const HostConfig& host
 
 PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host) {
   PacketSizes sizes = sizes_of_frames(network, host);
-  sizes.gap = network.gap_octets;
+  sizes.gap = network.gap_bytes;
   for (u32* const size : {&sizes.header, &sizes.first_header, &sizes.acknowledgement})
     *size += sizes.gap;
   return sizes;
 }
 
 Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& network) {
-  const u64 packets = std::max<u64>(1, (flow.octets + sizes.payload - 1) / sizes.payload);
-  const u64 all = flow.octets + sizes.first_header + (packets - 1) * sizes.header;
+  const u64 packets = std::max<u64>(1, (flow.bytes + sizes.payload - 1) / sizes.payload);
+  const u64 all = flow.bytes + sizes.first_header + (packets - 1) * sizes.header;
   const u64 one =
       packets == 1 ? all : sizes.payload + (packets == 2 ? sizes.first_header : sizes.header);
   const std::vector<const Port*> way = way_of(flow, network);
@@ -86,7 +86,7 @@ Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& n
   for (std::size_t i = 0; i + 1 < way.size(); ++i) {
     const Port& link = *way[i];
     const Port& next = *way[i + 1];
-    const u32 head = link.head_octets == 0 ? 0 : link.head_octets + sizes.gap;
+    const u32 head = link.head_bytes == 0 ? 0 : link.head_bytes + sizes.gap;
     time = time + (link.delay + ps(i64{link.latency_ps})) * 2 +
            time_of(awaited(one, link, next, head), link.rate) +
            time_of(awaited(sizes.acknowledgement, next, link, head), next.rate);

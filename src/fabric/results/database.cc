@@ -16,7 +16,7 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   const auto put = [&rows](std::string_view key, auto value) { rows.add(key).add(value).end(); };
   const bool is_complete =
       summary.outcome == Outcome::kComplete || summary.outcome == Outcome::kTimeIsUp;
-  put("schema", i64{1});
+  put("schema", i64{2});
   put("status", is_complete ? "complete" : name_of(summary.outcome));
   put("outcome", name_of(summary.outcome));
   put("scenario", std::string_view(simulation.scenario().text));
@@ -53,7 +53,7 @@ void write_summary(SQLiteFile& file, const Summary& summary) {
 
 void write_flows(SQLiteFile& file, const Simulation& simulation) {
   Rows rows(file, "flows",
-            "flow INTEGER PRIMARY KEY, source INTEGER, destination INTEGER, octets INTEGER, "
+            "flow INTEGER PRIMARY KEY, source INTEGER, destination INTEGER, bytes INTEGER, "
             "priority INTEGER, start_ps INTEGER, finish_ps INTEGER, alone_ps INTEGER, "
             "slowdown REAL");
   for (u32 i = 0; i < simulation.flows().size(); ++i) {
@@ -62,7 +62,7 @@ void write_flows(SQLiteFile& file, const Simulation& simulation) {
     rows.add(i)
         .add(flow.source)
         .add(flow.destination)
-        .add(flow.octets)
+        .add(flow.bytes)
         .add(u32{flow.priority})
         .add(flow.start.ps());
     if (result.finished == Time::never())

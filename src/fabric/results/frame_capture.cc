@@ -16,7 +16,7 @@ namespace verbena::fabric {
 namespace {
 
 constexpr u32 kNotCaptured = ~u32{0};
-constexpr std::size_t kFCSSize = 4, kPFCOctets = 18;  // opcode, vector, eight times
+constexpr std::size_t kFCSSize = 4, kPFCBytes = 18;  // opcode, vector, eight times
 constexpr u16 kPFCOpcode = 0x0101;
 
 // The record header of Endace's Extensible Record Format: a time of 32.32 bits, little-endian,
@@ -36,18 +36,18 @@ void put16(std::vector<u8>& out, std::size_t at, u16 value) {
 }
 
 // NOP, NOP, timestamps that nobody reads (RFC 7323, 3.2); NOP, NOP, SACK blocks (RFC 2018, 3), and
-// D-SACK as the octet before what is acknowledged (RFC 2883, 4), since which it was is not
+// D-SACK as the byte before what is acknowledged (RFC 2883, 4), since which it was is not
 // simulated.
 std::vector<u8> options_of(const tcp::Segment& segment) {
-  std::vector<u8> options(option_octets(segment));
+  std::vector<u8> options(option_bytes(segment));
   options[0] = options[1] = 1;
   options[2] = 8;
   options[3] = 10;
-  if (options.size() == kTimestampOctets) return options;
-  u8* at = options.data() + kTimestampOctets;
+  if (options.size() == kTimestampBytes) return options;
+  u8* at = options.data() + kTimestampBytes;
   at[0] = at[1] = 1;
   at[2] = 5;
-  at[3] = static_cast<u8>(options.size() - kTimestampOctets - 2);
+  at[3] = static_cast<u8>(options.size() - kTimestampBytes - 2);
   at += 4;
   const auto put = [&at](u64 begin, u64 block_end) {
     store_be32(at, static_cast<u32>(begin));
@@ -83,7 +83,7 @@ TCPHeader header_of(const Frame& frame, const tcp::Segment& segment, std::size_t
 std::vector<u8> tcp_frame_of(const Frame& frame, const MAC& to, const MAC& from) {
   const tcp::Segment segment = segment_of(frame);
   const std::vector<u8> options = options_of(segment);
-  const std::size_t size = TCPHeader::kSize + options.size() + segment.octets;
+  const std::size_t size = TCPHeader::kSize + options.size() + segment.bytes;
   constexpr std::size_t kTransport = EthernetHeader::kSize + IPv4Header::kSize;
   std::vector<u8> bytes(kTransport + size);
   const EthernetHeader ethernet{.destination = to, .source = from};
@@ -132,7 +132,7 @@ FrameCapture::FrameCapture(const Plan& plan, const std::vector<u32>& links, Tech
 }
 
 void FrameCapture::add(const SentFrame& sent, const LinkEnd& end) {
-  if (file_.size() >= kMostOctets || interface_of_[end.link] == kNotCaptured) return;
+  if (file_.size() >= kMostBytes || interface_of_[end.link] == kNotCaptured) return;
   switch (sent.frame.type) {
     case FrameType::kRoCE:
     case FrameType::kLive:
@@ -149,7 +149,7 @@ void FrameCapture::add(const SentFrame& sent, const LinkEnd& end) {
 void FrameCapture::add_roce(const SentFrame& sent, const LinkEnd& end) {
   const Frame& frame = sent.frame;
   const std::size_t pad = frame.headers[1] >> 4 & 3;  // PadCnt of the BTH. IBTA 9.2
-  const std::size_t transport = frame.header_octets + frame.payload_octets + pad;
+  const std::size_t transport = frame.header_bytes + frame.payload_bytes + pad;
   const RoCEv2Envelope envelope{.source = GID::from_ipv4(address_of(frame.source)),
                                 .destination = GID::from_ipv4(address_of(frame.destination)),
                                 .udp_source_port = frame.source_port,
@@ -161,7 +161,7 @@ void FrameCapture::add_roce(const SentFrame& sent, const LinkEnd& end) {
   encode_envelope(envelope,
                   {.dscp = dscp_of(frame.traffic_class), .ecn = ecn_of(frame.traffic_class)},
                   transport, std::span(bytes).subspan(EthernetHeader::kSize));
-  std::copy_n(frame.headers.begin(), frame.header_octets,
+  std::copy_n(frame.headers.begin(), frame.header_bytes,
               bytes.begin() + static_cast<std::ptrdiff_t>(headers));
   const u32 icrc = icrc_of(envelope, std::span(bytes).subspan(headers, transport));
   for (std::size_t i = 0; i < kICRCSize; ++i)
@@ -173,7 +173,7 @@ void FrameCapture::add_roce(const SentFrame& sent, const LinkEnd& end) {
 void FrameCapture::add_infiniband(const SentFrame& sent, const LinkEnd& end) {
   const Frame& frame = sent.frame;
   const std::size_t pad = frame.headers[1] >> 4 & 3;  // PadCnt of the BTH. IBTA 9.2
-  const std::size_t transport = frame.header_octets + frame.payload_octets + pad;
+  const std::size_t transport = frame.header_bytes + frame.payload_bytes + pad;
   const LRH lrh{.virtual_lane = frame.priority,
                 .service_level = frame.traffic_class,
                 .dlid = lid_of(frame.destination),
@@ -183,7 +183,7 @@ void FrameCapture::add_infiniband(const SentFrame& sent, const LinkEnd& end) {
   put_erf(bytes, sent.at.ns());
   const std::span<u8> packet = std::span(bytes).subspan(kERFSize);
   lrh.encode(packet.first<LRH::kSize>());
-  std::copy_n(frame.headers.begin(), frame.header_octets, packet.begin() + LRH::kSize);
+  std::copy_n(frame.headers.begin(), frame.header_bytes, packet.begin() + LRH::kSize);
   const u32 icrc = icrc_of_local(lrh, packet.subspan(LRH::kSize, transport));
   store_icrc(icrc, packet.subspan(LRH::kSize + transport).first<kICRCSize>());
   append(sent, end, std::move(bytes));
@@ -193,7 +193,7 @@ void FrameCapture::add_infiniband(const SentFrame& sent, const LinkEnd& end) {
 void FrameCapture::add_pause(const SentFrame& sent, const LinkEnd& end) {
   const Frame& frame = sent.frame;
   std::vector<u8> bytes(
-      std::max<std::size_t>(frame.size_octets, EthernetHeader::kSize + kPFCOctets + kFCSSize) -
+      std::max<std::size_t>(frame.size_bytes, EthernetHeader::kSize + kPFCBytes + kFCSSize) -
       kFCSSize);
   const EthernetHeader ethernet{.destination = {{0x01, 0x80, 0xc2, 0, 0, 0x01}},
                                 .source = mac_of(end.node),

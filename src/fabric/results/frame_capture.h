@@ -1,6 +1,6 @@
 // FrameCapture: the frames of chosen links, as a pcapng file that Wireshark reads: an interface for
 // each link. Of InfiniBand's links: packets from the LRH on, with a VCRC of 0, in ERF records; flow
-// control packets are not in it. Payload is not simulated: its octets are 0, and the ICRC is that
+// control packets are not in it. Payload is not simulated: its bytes are 0, and the ICRC is that
 // of zeros.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace verbena::fabric {
 
 class FrameCapture {
  public:
-  static constexpr std::size_t kMostOctets = 256u << 20;  // then it ends
+  static constexpr std::size_t kMostBytes = 256u << 20;  // then it ends
 
   FrameCapture(const Plan& plan, const std::vector<u32>& links, Technology technology);
   // Frames come in the order in which they were sent.

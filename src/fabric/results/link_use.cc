@@ -44,18 +44,18 @@ LinkUse::Series& LinkUse::series(Quantity quantity, u32 direction) {
 // as the first: a point has the greatest of its levels.
 void LinkUse::hold_level(u32 direction, std::size_t to) {
   const Level& level = levels_[direction];
-  if (level.octets == 0) return;
+  if (level.bytes == 0) return;
   Series& values = series(kQueue, direction);
   for (std::size_t point = level.from; point < std::min(points_, std::max(to, level.from + 1));
        ++point)
-    values[point] = std::max(values[point], static_cast<double>(level.octets));
+    values[point] = std::max(values[point], static_cast<double>(level.bytes));
 }
 
-void LinkUse::note_queue(u32 direction, Time at, u64 octets) {
+void LinkUse::note_queue(u32 direction, Time at, u64 bytes) {
   const std::size_t point = point_of(at);
   // A queue that ends within a point was there in it.
   hold_level(direction, (at - Time()).ps() % stretch_ps_ != 0 ? point + 1 : point);
-  levels_[direction] = {.octets = octets, .from = point};
+  levels_[direction] = {.bytes = bytes, .from = point};
 }
 
 // Evenly over the time.
@@ -72,8 +72,8 @@ void LinkUse::spread(Quantity quantity, u32 direction, Time from, Time until, do
   }
 }
 
-void LinkUse::note_sent(u32 direction, Time at, Duration since, u64 octets) {
-  spread(kLoad, direction, at - since, at, static_cast<double>(octets));
+void LinkUse::note_sent(u32 direction, Time at, Duration since, u64 bytes) {
+  spread(kLoad, direction, at - since, at, static_cast<double>(bytes));
 }
 void LinkUse::note_marks(u32 direction, Time at, u64 marks) {
   const std::size_t point = point_of(at - ps(1));

@@ -25,10 +25,10 @@ class LinkUse {
   // stretch is a whole number of them.
   LinkUse(std::vector<Rate> rates, Duration end, Duration interval);
 
-  // In the order of time for each direction. `octets` wait from then on.
-  void note_queue(u32 direction, Time at, u64 octets);
+  // In the order of time for each direction. `bytes` wait from then on.
+  void note_queue(u32 direction, Time at, u64 bytes);
   // Bytes sent, and marks, in the time before `at`; for marks that time is at most one interval.
-  void note_sent(u32 direction, Time at, Duration since, u64 octets);
+  void note_sent(u32 direction, Time at, Duration since, u64 bytes);
   void note_marks(u32 direction, Time at, u64 marks);
   // Paused, or without credits.
   void note_held(u32 direction, Time from, Time until, Duration held);
@@ -39,7 +39,7 @@ class LinkUse {
  private:
   enum Quantity : u8 { kLoad, kQueue, kMarks, kHeld, kQuantities };
   struct Level {
-    u64 octets = 0;
+    u64 bytes = 0;
     std::size_t from = 0;  // point
   };
   using Series = std::vector<double>;  // a value for each point; empty: 0

@@ -1,4 +1,4 @@
-// Metric: one number of a result under a name for programs: seconds, octets, bits a second, parts
+// Metric: one number of a result under a name for programs: seconds, bytes, bits a second, parts
 // of 1, or a count. NaN: the result has none. Names are those of `--expect`, `assert` and `--json`.
 #pragma once
 

@@ -30,11 +30,11 @@ void NetworkRecord::sample(const Network& network, Time now) {
   const u32 number = samples_.take(now);
   for (u32 i = 0; i < ports_.ends().size(); ++i) {
     const LinkEnd& end = ports_.ends()[i];
-    sent_.note(i, number, network.sent_octets(end.node, end.port, now));
+    sent_.note(i, number, network.sent_bytes(end.node, end.port, now));
     waits_.note(i, number, static_cast<u64>(network.waited_for_credits(end.node, end.port).ps()));
     const SwitchNode* const at_switch = network.switch_at(end.node);
     if (at_switch == nullptr) continue;
-    queues_.note(i, number, at_switch->waiting_octets(end.port));
+    queues_.note(i, number, at_switch->waiting_bytes(end.port));
     marks_.note(i, number, at_switch->marked_frames(end.port));
   }
   for (u32 flow = 0; flow < rates_.size(); ++flow)
@@ -73,13 +73,13 @@ std::vector<PortTotal> NetworkRecord::totals(const Network& network, Time measur
     const LinkEnd& end = ports_.ends()[i];
     const SwitchNode* const at_switch = network.switch_at(end.node);
     const Duration busy = network.port(end.node, end.port).busy_time(measured_until);
-    totals.push_back({.sent_octets = network.sent_octets(end.node, end.port),
+    totals.push_back({.sent_bytes = network.sent_bytes(end.node, end.port),
                       .marks = at_switch != nullptr ? at_switch->marked_frames(end.port) : 0,
                       .utilization = part_of(busy, measured_until - Time()),
                       .waited_for_credits = network.waited_for_credits(end.node, end.port)});
   }
-  network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
-    totals[ports_.end_of(node, port)].longest_queue_octets = octets;
+  network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 bytes) {
+    totals[ports_.end_of(node, port)].longest_queue_bytes = bytes;
   });
   return totals;
 }

@@ -15,9 +15,9 @@ namespace verbena::fabric {
 
 // PortTotal: the totals of one end of a link in the measured time.
 struct PortTotal {
-  u64 sent_octets = 0, marks = 0;
+  u64 sent_bytes = 0, marks = 0;
   double utilization = 0;  // the part of the measured time in which it was sending: 0 .. 1
-  u32 longest_queue_octets = 0;
+  u32 longest_queue_bytes = 0;
   Duration waited_for_credits{};  // InfiniBand's
 };
 
@@ -49,8 +49,8 @@ class NetworkRecord final : public Trace {
   [[nodiscard]] const std::vector<Duration>& paused_times() const { return paused_; }  // by end
   [[nodiscard]] const SampleTimes& samples() const { return samples_; }
   // By link end; all but the queues count from the beginning.
-  [[nodiscard]] const SeriesSet& queues() const { return queues_; }  // octets; 0 at hosts
-  [[nodiscard]] const SeriesSet& sent() const { return sent_; }      // octets
+  [[nodiscard]] const SeriesSet& queues() const { return queues_; }  // bytes; 0 at hosts
+  [[nodiscard]] const SeriesSet& sent() const { return sent_; }      // bytes
   [[nodiscard]] const SeriesSet& marks() const { return marks_; }
   [[nodiscard]] const SeriesSet& waits() const { return waits_; }  // ps without credits
   [[nodiscard]] const SeriesSet& rates() const { return rates_; }  // by flow; bit/s, 0: not running

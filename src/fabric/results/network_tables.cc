@@ -52,20 +52,20 @@ NetworkTables::NetworkTables(SQLiteFile& file, std::string_view label_column)
     : is_labelled_(!label_column.empty()),
       ports_(file, "ports",
              with(label_column,
-                  "node INTEGER, port INTEGER, link INTEGER, peer INTEGER, sent_octets INTEGER, "
-                  "utilization REAL, longest_queue_octets INTEGER, marks INTEGER, "
+                  "node INTEGER, port INTEGER, link INTEGER, peer INTEGER, sent_bytes INTEGER, "
+                  "utilization REAL, longest_queue_bytes INTEGER, marks INTEGER, "
                   "paused_ps INTEGER, waited_for_credits_ps INTEGER")),
       pauses_(file, "pauses",
               with(label_column,
                    "time_ps INTEGER, node INTEGER, port INTEGER, priority INTEGER, "
                    "quanta INTEGER")),
       queues_(file, "queues",
-              with(label_column, "time_ps INTEGER, node INTEGER, port INTEGER, octets INTEGER")),
+              with(label_column, "time_ps INTEGER, node INTEGER, port INTEGER, bytes INTEGER")),
       marks_(file, "marks",
              with(label_column, "time_ps INTEGER, node INTEGER, port INTEGER, marks INTEGER")),
       loads_(file, "loads",
              with(label_column,
-                  "time_ps INTEGER, node INTEGER, port INTEGER, octets INTEGER, bps INTEGER")),
+                  "time_ps INTEGER, node INTEGER, port INTEGER, bytes INTEGER, bps INTEGER")),
       waits_(file, "waits",
              with(label_column, "time_ps INTEGER, node INTEGER, port INTEGER, ps INTEGER")) {}
 
@@ -91,8 +91,8 @@ void NetworkTables::add_ports(const NetworkRecord& record, const std::vector<Por
     const LinkEnd& place = record.ports().ends()[i];
     const PortTotal& total = totals[i];
     ports_.add(place.node).add(place.port).add(place.link).add(place.peer);
-    ports_.add(total.sent_octets).add(total.utilization);
-    ports_.add(total.longest_queue_octets).add(total.marks);
+    ports_.add(total.sent_bytes).add(total.utilization);
+    ports_.add(total.longest_queue_bytes).add(total.marks);
     ports_.add(record.paused_times()[i].ps()).add(total.waited_for_credits.ps());
     end(ports_);
   }
@@ -128,11 +128,11 @@ void NetworkTables::add_marks(const NetworkRecord& record) {
 }
 
 void NetworkTables::add_loads(const NetworkRecord& record) {
-  for_each_growth(record, record.sent(), [&](u32 link_end, Time at, Duration since, u64 octets) {
+  for_each_growth(record, record.sent(), [&](u32 link_end, Time at, Duration since, u64 bytes) {
     if (since <= Duration()) return;
     const LinkEnd& place = record.ports().ends()[link_end];
-    loads_.add(at.ps()).add(place.node).add(place.port).add(octets);
-    loads_.add(static_cast<i64>(static_cast<double>(octets) * 8 / since.seconds()));
+    loads_.add(at.ps()).add(place.node).add(place.port).add(bytes);
+    loads_.add(static_cast<i64>(static_cast<double>(bytes) * 8 / since.seconds()));
     end(loads_);
   });
 }

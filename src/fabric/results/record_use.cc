@@ -34,8 +34,8 @@ LinkUse use_of_links(const NetworkRecord& record, const Topology& topology, Time
     rates.push_back(topology.links[place.link].config.rate);
   LinkUse use(rates, end - Time(), record.samples().interval());
   note_queues(record, use);
-  for_each_growth(record, record.sent(), [&](u32 direction, Time at, Duration since, u64 octets) {
-    use.note_sent(direction, at, since, octets);
+  for_each_growth(record, record.sent(), [&](u32 direction, Time at, Duration since, u64 bytes) {
+    use.note_sent(direction, at, since, bytes);
   });
   for_each_growth(record, record.marks(), [&](u32 direction, Time at, Duration, u64 marks) {
     use.note_marks(direction, at, marks);

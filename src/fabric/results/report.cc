@@ -120,7 +120,7 @@ class Report {
     std::vector<u64> load, queue, marks, paused;
     for (u32 end = 0; end < totals_.size(); ++end) {
       load.push_back(static_cast<u64>(std::lround(totals_[end].utilization * 1000)));
-      queue.push_back(totals_[end].longest_queue_octets);
+      queue.push_back(totals_[end].longest_queue_bytes);
       marks.push_back(totals_[end].marks);
       paused.push_back(static_cast<u64>(std::lround(paused_part(end) * 1000)));
     }
@@ -148,7 +148,7 @@ class Report {
       const Simulation::FlowResult& result = simulation_.flows()[number];
       const bool has_ended = result.finished != Time::never();
       transfers["rows"].push_back(
-          {flow.source, flow.destination, flow.octets, us_of(flow.start - Time()),
+          {flow.source, flow.destination, flow.bytes, us_of(flow.start - Time()),
            has_ended ? JSON(us_of(result.finished - Time())) : JSON(nullptr), us_of(result.alone),
            place_of(path_of(number), paths)});
     }
@@ -195,10 +195,10 @@ class Report {
       if (result.finished == Time::never() || ended++ % every != 0) continue;
       const Flow& flow = simulation_.scenario().flows[i];
       const double slowdown = (result.finished - flow.start).seconds() / result.alone.seconds();
-      data["flows"].push_back({std::max<u64>(1, flow.octets), slowdown});
+      data["flows"].push_back({std::max<u64>(1, flow.bytes), slowdown});
     }
     for (const SlowdownBucket& bucket : summary_.by_size) {
-      const double most = static_cast<double>(bucket.most_octets);
+      const double most = static_cast<double>(bucket.most_bytes);
       data["buckets"].push_back({{"most", most},
                                  {"middle", std::min(most, 1e9) / std::sqrt(10)},
                                  {"flows", bucket.flows},
@@ -242,11 +242,11 @@ class Report {
   void add_rates(JSON& data) const {
     data["rates"] = JSON::array();
     const Plan& plan = simulation_.scenario().plan;
-    std::vector<u64> octets(simulation_.record().rates().size());
-    for (u32 i = 0; i < octets.size(); ++i)
+    std::vector<u64> bytes(simulation_.record().rates().size());
+    for (u32 i = 0; i < bytes.size(); ++i)
       if (!simulation_.record().rates().of(i).empty())
-        octets[i] = simulation_.scenario().flows[i].octets;
-    for (const u32 i : largest(octets, kShownSeries)) {
+        bytes[i] = simulation_.scenario().flows[i].bytes;
+    for (const u32 i : largest(bytes, kShownSeries)) {
       const Flow& flow = simulation_.scenario().flows[i];
       data["rates"].push_back(
           {{"name", plan.names[flow.source] + " to " + plan.names[flow.destination]},
@@ -259,7 +259,7 @@ class Report {
     std::vector<u64> sent;
     std::array<u64, 10> histogram{};
     for (const PortTotal& total : simulation_.totals()) {
-      sent.push_back(total.sent_octets);
+      sent.push_back(total.sent_bytes);
       ++histogram[std::min<std::size_t>(9, static_cast<std::size_t>(total.utilization * 10))];
     }
     data["utilization"] = histogram;

@@ -29,7 +29,7 @@ Summary run(const std::string& text) {
   return summary;
 }
 
-// 62 octets of headers go with each payload of 4096, on every link.
+// 62 bytes of headers go with each payload of 4096, on every link.
 TEST(Simulation, OneFlowHasTheLineRateLessTheHeaders) {
   for (const char* const rate : {"25Gbps", "100Gbps", "400Gbps"}) {
     const Summary summary =
@@ -155,7 +155,7 @@ TEST(Simulation, PausedTimeAndQueuesAreSeen) {
   EXPECT_GT(summary.busiest, 0.95);
 }
 
-// Many answers wait for the link of one host: 256 * (64000 + 16 * 62) octets take 1.33 ms, and the
+// Many answers wait for the link of one host: 256 * (64000 + 16 * 62) bytes take 1.33 ms, and the
 // last of them as long until they are acknowledged. That is no loss.
 TEST(Simulation, ALongWaitForAnAcknowledgementIsNoLoss) {
   const Summary summary =

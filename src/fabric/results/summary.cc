@@ -24,7 +24,7 @@ T percentile(const std::vector<T>& sorted, double percent) {
 }
 
 struct Ended {
-  u64 octets;
+  u64 bytes;
   Duration time;
   double slowdown;
 };
@@ -36,7 +36,7 @@ std::vector<Ended> ended_flows(const Simulation& simulation) {
     if (result.finished == Time::never()) continue;
     const Flow& flow = simulation.scenario().flows[i];
     const Duration time = result.finished - flow.start;
-    ended.push_back({flow.octets, time,
+    ended.push_back({flow.bytes, time,
                      static_cast<double>(time.ps()) / static_cast<double>(result.alone.ps())});
   }
   return ended;
@@ -49,8 +49,8 @@ void add_flows(const std::vector<Ended>& ended, Summary& summary) {
   for (const Ended& flow : ended) {
     times.push_back(flow.time);
     slowdowns.push_back(flow.slowdown);
-    summary.octets += flow.octets;
-    const double rate = static_cast<double>(flow.octets) / flow.time.seconds();
+    summary.bytes += flow.bytes;
+    const double rate = static_cast<double>(flow.bytes) / flow.time.seconds();
     sum += rate;
     squares += rate * rate;
   }
@@ -67,15 +67,15 @@ void add_flows(const std::vector<Ended>& ended, Summary& summary) {
 }
 
 void add_buckets(std::vector<Ended> ended, Summary& summary) {
-  std::ranges::sort(ended, {}, &Ended::octets);
+  std::ranges::sort(ended, {}, &Ended::bytes);
   auto from = ended.begin();
   for (const u64 most : kBuckets) {
-    const auto to = std::ranges::upper_bound(from, ended.end(), most, {}, &Ended::octets);
+    const auto to = std::ranges::upper_bound(from, ended.end(), most, {}, &Ended::bytes);
     std::vector<double> slowdowns;
     for (; from != to; ++from) slowdowns.push_back(from->slowdown);
     if (slowdowns.empty()) continue;
     std::ranges::sort(slowdowns);
-    summary.by_size.push_back({.most_octets = most,
+    summary.by_size.push_back({.most_bytes = most,
                                .flows = slowdowns.size(),
                                .p50 = percentile(slowdowns, 50),
                                .p95 = percentile(slowdowns, 95),
@@ -96,15 +96,15 @@ void add_links(const Simulation& simulation, Summary& summary) {
       summary.longest_pause_at = i;
     }
   }
-  simulation.network().for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
-    if (octets <= summary.longest_queue) return;
-    summary.longest_queue = octets;
+  simulation.network().for_each_longest_queue([&](NodeIndex node, u32 port, u32 bytes) {
+    if (bytes <= summary.longest_queue) return;
+    summary.longest_queue = bytes;
     summary.longest_queue_at = simulation.ports().end_of(node, port);
   });
 }
 
 std::string size_text(u64 most) {
-  return most >= u64{1} << 60 ? "more" : "to " + octets_text(static_cast<double>(most));
+  return most >= u64{1} << 60 ? "more" : "to " + bytes_text(static_cast<double>(most));
 }
 
 std::string text(const std::optional<Duration>& time) { return time ? duration_text(*time) : "-"; }
@@ -157,7 +157,7 @@ Summary summarize(const Simulation& simulation) {
   add_links(simulation, summary);
   summary.bottleneck = idle_bottleneck(simulation);
   if (summary.simulated > Duration())
-    summary.goodput_bps = static_cast<double>(summary.octets) * 8 / summary.simulated.seconds();
+    summary.goodput_bps = static_cast<double>(summary.bytes) * 8 / summary.simulated.seconds();
   summary.failed = simulation.network().flows_failed();
   summary.drops = counters.drops + counters.early_drops + counters.watchdog_drops;
   summary.receiver_drops = counters.receiver_drops;
@@ -192,7 +192,7 @@ std::vector<SummaryLine> lines_of(const Summary& s) {
       {"slowdown p99", text(s.slowdown_p99)},
       {"goodput", rate_text(s.goodput_bps)},
       {"fairness (Jain)", text(s.fairness)},
-      {"longest queue", octets_text(static_cast<double>(s.longest_queue))},
+      {"longest queue", bytes_text(static_cast<double>(s.longest_queue))},
       {"busiest link", fmt::format("{:.1f} %", s.busiest * 100)},
       {"bottleneck idle", s.bottleneck ? fmt::format("{:.1f} %", s.bottleneck->idle * 100) : "-"},
       {s.has_credits ? "FECN marks" : "ECN marks", std::to_string(s.marks)},
@@ -234,7 +234,7 @@ std::string text_of(const Summary& s, const Simulation& simulation) {
   fmt::format_to(add, "\n{:<12} {:>8} {:>9} {:>9} {:>9}\n", "flow size", "flows", "p50", "p95",
                  "p99 (slowdown)");
   for (const SlowdownBucket& bucket : s.by_size)
-    fmt::format_to(add, "{:<12} {:>8} {:>9.2f} {:>9.2f} {:>9.2f}\n", size_text(bucket.most_octets),
+    fmt::format_to(add, "{:<12} {:>8} {:>9.2f} {:>9.2f} {:>9.2f}\n", size_text(bucket.most_bytes),
                    bucket.flows, bucket.p50, bucket.p95, bucket.p99);
   return out;
 }

@@ -12,7 +12,7 @@ namespace verbena::fabric {
 
 // SlowdownBucket: the flows of a range of sizes that have ended.
 struct SlowdownBucket {
-  u64 most_octets = 0;  // and more than the bucket before
+  u64 most_bytes = 0;  // and more than the bucket before
   u64 flows = 0;
   double p50 = 0, p95 = 0, p99 = 0;  // of slowdown: time over time alone
 };
@@ -21,7 +21,7 @@ struct Summary {
   Outcome outcome = Outcome::kRunning;
   Duration simulated{};  // to the end of the last flow, or of all
   u64 flows = 0, finished = 0;
-  u64 octets = 0;  // of the flows that have ended
+  u64 bytes = 0;  // of the flows that have ended
   std::optional<Duration> fct_p50, fct_p99, fct_max;
   std::optional<double> slowdown_p50, slowdown_p95, slowdown_p99;
   std::optional<double> fairness;  // Jain's index of the flows' throughput. 1/flows .. 1
@@ -34,7 +34,7 @@ struct Summary {
   u64 marks = 0, pauses = 0;
   Repairs repairs{};
   u64 hops = 0, events = 0;
-  u64 longest_queue = 0;     // octets
+  u64 longest_queue = 0;     // bytes
   u32 longest_queue_at = 0;  // link end
   Duration longest_pause{};  // in sum, of one link end; in InfiniBand: without credits
   u32 longest_pause_at = 0;

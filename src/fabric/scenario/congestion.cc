@@ -51,7 +51,7 @@ void read(Section& s, DCQCNParameters& p) {
   p.initial_alpha = s.number("initial_alpha", p.initial_alpha, 0, 1);
   p.alpha_interval = time_within(s, "alpha_interval", p.alpha_interval, ns(1), sec(1));
   p.increase_interval = time_within(s, "increase_interval", p.increase_interval, ns(1), sec(10));
-  p.byte_counter = s.octets("byte_counter", p.byte_counter);
+  p.byte_counter = s.bytes("byte_counter", p.byte_counter);
   p.fast_recovery = static_cast<u32>(s.count("fast_recovery", p.fast_recovery, 0, 1000));
   p.additive_increase =
       rate_within(s, "additive_increase", p.additive_increase, mbps(1), Rate::unlimited());
@@ -82,8 +82,8 @@ void read(Section& s, HPCCParameters& p) {
   p.base_rtt = time_within(s, "base_rtt", p.base_rtt, ns(1), sec(10));
   p.eta = s.number("eta", p.eta, 0.001, 1);
   p.max_stage = static_cast<u32>(s.count("max_stage", p.max_stage, 0, 1000));
-  p.additive_octets =
-      static_cast<double>(s.octets("additive_octets", static_cast<u64>(p.additive_octets)));
+  p.additive_bytes =
+      static_cast<double>(s.bytes("additive_bytes", static_cast<u64>(p.additive_bytes)));
 }
 
 void read(Section& s, DCTCPParameters& p) {
@@ -105,7 +105,7 @@ void read(Section& s, IBCCParameters& p) {
 CongestionParameters read_all(Section& section, CongestionParameters parameters) {
   std::visit([&](auto& algorithm) { read(section, algorithm); }, parameters.algorithm);
   WindowParameters& window = parameters.window;
-  window.octets = section.octets("window", window.octets);
+  window.bytes = section.bytes("window", window.bytes);
   if (section.has("window")) window.kind = WindowParameters::Kind::kFixed;
   if (!window.valid()) section.complain("window", "it is 1 B .. 100 MB");
   parameters.notification.cnp_interval =

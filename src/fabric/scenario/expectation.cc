@@ -33,14 +33,14 @@ bool is_word(std::string_view text) {
   });
 }
 
-// Numbers before quantities, since a plain number is an octet too.
+// Numbers before quantities, since a plain number is a byte too.
 std::optional<double> value_of(std::string_view text) {
   if (const auto number = number_of(text)) return *number;
   if (const auto duration = duration_of(text)) return duration->seconds();
   if (const auto rate = rate_of(text)) return static_cast<double>(rate->bps());
   const bool is_of_a_second = text.ends_with("/s");  // 45GB/s
-  if (const auto octets = octets_of(is_of_a_second ? text.substr(0, text.size() - 2) : text))
-    return static_cast<double>(*octets);
+  if (const auto bytes = bytes_of(is_of_a_second ? text.substr(0, text.size() - 2) : text))
+    return static_cast<double>(*bytes);
   return std::nullopt;
 }
 

@@ -101,13 +101,13 @@ void read_slow_receiver(Section& section, const Plan& plan, NetworkFaults& fault
   const std::string name = section.text("slow_receiver", "");
   ReceiverConfig receiver;
   receiver.drain = section.rate("drain", gbps(10));
-  const auto octets = [&section](std::string_view key, u64 usual) {
-    return static_cast<u32>(std::min<u64>(section.octets(key, usual), 1u << 30));
+  const auto bytes = [&section](std::string_view key, u64 usual) {
+    return static_cast<u32>(std::min<u64>(section.bytes(key, usual), 1u << 30));
   };
-  receiver.buffer_octets = octets("buffer", receiver.buffer_octets);
-  receiver.pause_above = octets("pause_above", receiver.buffer_octets / 2);
-  receiver.resume_below = octets("resume_below", receiver.pause_above / 2);
-  if (receiver.pause_above > receiver.buffer_octets)
+  receiver.buffer_bytes = bytes("buffer", receiver.buffer_bytes);
+  receiver.pause_above = bytes("pause_above", receiver.buffer_bytes / 2);
+  receiver.resume_below = bytes("resume_below", receiver.pause_above / 2);
+  if (receiver.pause_above > receiver.buffer_bytes)
     section.complain("pause_above", "it is above buffer");
   if (receiver.resume_below > receiver.pause_above)
     section.complain("resume_below", "it is above pause_above");

@@ -13,11 +13,11 @@ namespace {
 constexpr std::array kMTUs = {MTU::k256, MTU::k512, MTU::k1024, MTU::k2048, MTU::k4096};
 
 MTU read_mtu(Section& section) {
-  const u64 octets = section.octets("mtu", 4096);
+  const u64 size = section.bytes("mtu", 4096);
   for (const MTU mtu : kMTUs)
-    if (bytes(mtu) == octets) return mtu;
-  section.complain(
-      "mtu", fmt::format("{} is no path MTU; there are 256, 512, 1024, 2048 and 4096", octets));
+    if (bytes(mtu) == size) return mtu;
+  section.complain("mtu",
+                   fmt::format("{} is no path MTU; there are 256, 512, 1024, 2048 and 4096", size));
   return MTU::k4096;
 }
 
@@ -82,11 +82,10 @@ void read_requester(Section section, HostConfig& host) {
 }
 
 // The presets of `encryption`. docs/simulator.md has the sources.
-constexpr u16 kPSPOverheadOctets = 8 + 16 + 16;  // UDP header, PSP header, ICV
-constexpr EncryptionConfig kByNIC{.overhead_octets = kPSPOverheadOctets};
-constexpr EncryptionConfig kByCPU{.overhead_octets = kPSPOverheadOctets,
-                                  .packet = ns(450),
-                                  .rate = Rate::from_bps(45'000'000'000)};
+constexpr u16 kPSPOverheadBytes = 8 + 16 + 16;  // UDP header, PSP header, ICV
+constexpr EncryptionConfig kByNIC{.overhead_bytes = kPSPOverheadBytes};
+constexpr EncryptionConfig kByCPU{
+    .overhead_bytes = kPSPOverheadBytes, .packet = ns(450), .rate = Rate::from_bps(45'000'000'000)};
 
 EncryptionConfig read_encryption(Section section) {
   static constexpr std::string_view kPresets[] = {"off", "psp_nic", "psp_cpu"};
@@ -94,8 +93,8 @@ EncryptionConfig read_encryption(Section section) {
   const std::size_t preset = section.choice("preset", 0, kPresets);
   EncryptionConfig encryption = kConfigs[preset];
   if (preset != 0) {
-    encryption.overhead_octets =
-        static_cast<u16>(section.count("overhead", encryption.overhead_octets, 0, 256));
+    encryption.overhead_bytes =
+        static_cast<u16>(section.count("overhead", encryption.overhead_bytes, 0, 256));
     encryption.packet = section.duration("packet", encryption.packet);
     encryption.rate = section.rate("rate", encryption.rate);
     const u64 cores = section.count("cores", 1, 1, 1024);
@@ -111,8 +110,8 @@ EncryptionConfig read_encryption(Section section) {
 void read_function(Section section, const Plan& plan, HostConfig& all, NetworkConfig& config) {
   FunctionConfig function;
   function.rate = section.rate("rate", function.rate);
-  function.burst_octets =
-      static_cast<u32>(std::min<u64>(section.octets("burst", function.burst_octets, 1), 1u << 30));
+  function.burst_bytes =
+      static_cast<u32>(std::min<u64>(section.bytes("burst", function.burst_bytes, 1), 1u << 30));
   if (!section.has("hosts")) all.function = function;
   for (const std::string& name :
        section.has("hosts") ? section.texts("hosts") : std::vector<std::string>()) {
@@ -133,7 +132,7 @@ void read_virtual_nics(Section& section, const Plan& plan, HostConfig& host,
   for (Section& function : section.sections("functions", "rate"))
     read_function(std::move(function), plan, host, config);
   host.encryption = read_encryption(section.section("encryption", "preset"));
-  host.sizes.overhead = static_cast<u16>(host.sizes.overhead + host.encryption.overhead_octets);
+  host.sizes.overhead = static_cast<u16>(host.sizes.overhead + host.encryption.overhead_bytes);
 }
 
 }  // namespace
@@ -144,8 +143,8 @@ void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   read_virtual_nics(section, plan, host, config);
   // As NICs count: without preamble and gap.
   const u32 overhead =
-      config.technology == Technology::kInfiniBand ? kLocalOverheadOctets : host.sizes.overhead;
-  host.device.pacing.overhead_octets = overhead - static_cast<u32>(kICRCSize);
+      config.technology == Technology::kInfiniBand ? kLocalOverheadBytes : host.sizes.overhead;
+  host.device.pacing.overhead_bytes = overhead - static_cast<u32>(kICRCSize);
   host.cnp_priority = static_cast<u8>(section.count("cnp_priority", host.cnp_priority, 0, 7));
   read_retransmission(section.section("retransmission", "kind"), host.device);
   read_requester(section.section("requester"), host);

@@ -10,9 +10,9 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr u32 kBlock = CreditConfig::kBlockOctets;
+constexpr u32 kBlock = CreditConfig::kBlockBytes;
 constexpr u32 kMostBuffer = CreditConfig::kMostBlocks * kBlock;
-constexpr u32 kWeightOctets = 64, kMostWeight = 255;  // of VL arbitration. IBTA 7.6.9.2
+constexpr u32 kWeightBytes = 64, kMostWeight = 255;  // of VL arbitration. IBTA 7.6.9.2
 
 // Refuses keys of Ethernet switches, each with the key that InfiniBand has in its place.
 void refuse_switch(Section section) {
@@ -64,15 +64,15 @@ void read_arbitration(Section& section, InfiniBandConfig& config) {
   config.arbitration.strict = read_priorities(section, "high_priority", 0);
   const std::vector<u32> weights = read_numbers(section, "weights", config.lanes, 1, kMostWeight);
   for (std::size_t lane = 0; lane < weights.size(); ++lane)
-    config.arbitration.quantum[lane] = weights[lane] * kWeightOctets;
+    config.arbitration.quantum[lane] = weights[lane] * kWeightBytes;
 }
 
-u32 read_octets(Section& section, std::string_view key, u32 least) {
+u32 read_bytes(Section& section, std::string_view key, u32 least) {
   if (section.text(key, "auto") == "auto") return 0;
-  const u64 octets = section.octets(key, kMostBuffer, least);
-  if (octets > kMostBuffer)
+  const u64 bytes = section.bytes(key, kMostBuffer, least);
+  if (bytes > kMostBuffer)
     section.complain(key, "128 KiB is the most that 12 bits of credits can tell (IBTA 7.9.4)");
-  return static_cast<u32>(std::min<u64>(octets, kMostBuffer));
+  return static_cast<u32>(std::min<u64>(bytes, kMostBuffer));
 }
 
 void read_routing(Section& section, const Plan& plan, InfiniBandConfig& config) {
@@ -116,13 +116,13 @@ void read_infiniband(Section& root, const Plan& plan, NetworkConfig& config) {
   if (plan.topology.nodes > kLIDs)
     root.complain("topology", fmt::format("a subnet has {} LIDs", kLIDs));
   InfiniBandConfig& infiniband = config.infiniband;
-  infiniband.mtu_octets = static_cast<u32>(bytes(config.host({}).device.active_mtu));
+  infiniband.mtu_bytes = static_cast<u32>(bytes(config.host({}).device.active_mtu));
   check_congestion(root, plan, config);
   Section section = root.section("infiniband");
   read_lanes(section, infiniband);
   read_arbitration(section, infiniband);
-  infiniband.buffer_octets = read_octets(section, "buffer", infiniband.longest_packet() + kBlock);
-  infiniband.credit_update_octets = read_octets(section, "credit_update", 1);
+  infiniband.buffer_bytes = read_bytes(section, "buffer", infiniband.longest_packet() + kBlock);
+  infiniband.credit_update_bytes = read_bytes(section, "credit_update", 1);
   read_routing(section, plan, infiniband);
   ForwardingConfig forwarding{.mode = ForwardingConfig::Mode::kCutThrough,
                               .latency = infiniband.latency};

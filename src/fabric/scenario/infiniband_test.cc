@@ -50,9 +50,9 @@ infiniband:
   EXPECT_EQ(config.sl_to_vl, (std::array<u8, kPriorities>{0, 1, 2, 3, 3, 2, 1, 0}));
   EXPECT_EQ(config.arbitration.strict, 1u << 3);
   EXPECT_EQ(config.arbitration.quantum[1], 255u * 64);
-  EXPECT_EQ(config.buffer_octets, 65'536u);
-  EXPECT_EQ(config.credit_update_octets, 4096u);
-  EXPECT_EQ(config.mtu_octets, 2048u);
+  EXPECT_EQ(config.buffer_bytes, 65'536u);
+  EXPECT_EQ(config.credit_update_bytes, 4096u);
+  EXPECT_EQ(config.mtu_bytes, 2048u);
   EXPECT_EQ(config.routing, RoutingEngine::kMinHop);
   EXPECT_FALSE(config.cuts_through);
   EXPECT_EQ(config.latency, ns(90));
@@ -79,7 +79,7 @@ TEST(InfiniBandScenario, MistakesNameLineKeyAndFix) {
   EXPECT_EQ(star("infiniband: {weights: [0]}"),
             "t.yaml:4: infiniband.weights: '0' is none of 1 .. 255");
   EXPECT_EQ(star("infiniband: {buffer: 4096}"),
-            "t.yaml:4: infiniband.buffer: '4096' is too small; 4206 octets at least");
+            "t.yaml:4: infiniband.buffer: '4096' is too small; 4206 bytes at least");
   EXPECT_EQ(star("infiniband: {buffer: 1MiB}"),
             "t.yaml:4: infiniband.buffer: 128 KiB is the most that 12 bits of credits can tell "
             "(IBTA 7.9.4)");
@@ -127,7 +127,7 @@ TEST(InfiniBandScenario, CapturesBeginWithTheLRH) {
   simulation.capture({0});
   while (simulation.advance()) continue;
   const std::vector<u8>& file = simulation.captured()->file();
-  // A packet of 4096 octets to LID 1 from LID 2: VL and SL 3, BTH behind, 1030 words.
+  // A packet of 4096 bytes to LID 1 from LID 2: VL and SL 3, BTH behind, 1030 words.
   const std::array<u8, 8> lrh = {0x30, 0x32, 0x00, 0x01, 0x04, 0x06, 0x00, 0x02};
   EXPECT_NE(std::ranges::search(file, lrh).begin(), file.end());
 }

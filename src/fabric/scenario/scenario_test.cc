@@ -12,7 +12,7 @@ namespace {
 const std::map<std::string, std::string> kFiles = {
     {"links.txt", "a s\nb s 25Gbps 2us\nc t\ns t 400Gbps # between\n"},
     {"reference.txt", "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 100Gbps 1000ns 0\n"},
-    {"sizes.txt", "# octets percent\n100 0\n200 50\n1000 100\n"},
+    {"sizes.txt", "# bytes percent\n100 0\n200 50\n1000 100\n"},
     {"flows.txt", "1\n0 1 3 100 5000 0.001\n"},
     {"two.txt", "host a\nhost b\na s\na t\nb s\nb t\n"},
     {"bad.txt", "a s 10\n"}};
@@ -197,7 +197,7 @@ TEST(Scenario, TopologiesFromFiles) {
   const Parsed<Scenario> reference = read(
       "topology: {kind: import, file: reference.txt}\nworkload: {kind: flows, file: flows.txt}\n");
   ASSERT_TRUE(reference.has_value()) << reference.error().message;
-  EXPECT_EQ(reference->flows[0].octets, 5000u);
+  EXPECT_EQ(reference->flows[0].bytes, 5000u);
 }
 
 TEST(Scenario, FatTreeLeafSpineAndRails) {
@@ -278,7 +278,7 @@ TEST(Scenario, RulesAreOfHostsAndOfLinks) {
   EXPECT_NE(mistake(star + "{at_host: h1}\n").find("what happens to packets?"), std::string::npos);
 }
 
-// 1 us at 100 Gb/s are 12,500 octets.
+// 1 us at 100 Gb/s are 12,500 bytes.
 TEST(Scenario, HeadroomHasRoomForWhatIsInTheSwitch) {
   const std::string star = "topology: star\nworkload: incast\n";
   const Parsed<Scenario> at_once = read(star + "switch: {forwarding: {latency: 0}}\n");
@@ -297,7 +297,7 @@ TEST(Scenario, CompatFollowsTheModel) {
       "switch: {headroom: 1000, ecn: {at: enqueue}}\n");
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   const HostConfig host = scenario->network.host(first_link(*scenario));
-  EXPECT_EQ(host.device.packet_octets, 1000u);
+  EXPECT_EQ(host.device.packet_bytes, 1000u);
   EXPECT_EQ(host.notification, Notification::kInAcknowledgement);
   EXPECT_EQ(std::get<DCQCNParameters>(host.device.congestion.algorithm).fast_recovery, 1u);
   const SwitchPortConfig port = scenario->network.switch_port(first_link(*scenario));
@@ -321,7 +321,7 @@ TEST(Scenario, SettingsReplaceValues) {
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   EXPECT_EQ(scenario->network.switch_port({}).marking.k_min, 50'000u);
   EXPECT_EQ(scenario->flows.size(), 4u);
-  EXPECT_EQ(scenario->flows[0].octets, 2'000'000u);
+  EXPECT_EQ(scenario->flows[0].bytes, 2'000'000u);
   EXPECT_EQ(scenario->network.seed, 9u);
   EXPECT_EQ(mistake(text, {{"kmim", "50k"}}),
             "kmim: this scenario has no such key; did you mean kmin?");

@@ -62,13 +62,13 @@ Duration Section::duration(std::string_view key, Duration fallback) {
   return fallback;
 }
 
-u64 Section::octets(std::string_view key, u64 fallback, u64 least) {
+u64 Section::bytes(std::string_view key, u64 fallback, u64 least) {
   const std::optional<std::string> text = scalar(key);
   if (!text) return fallback;
-  const std::optional<u64> octets = octets_of(*text);
-  if (octets && *octets >= least) return *octets;
-  complain(key, octets ? fmt::format("'{}' is too small; {} octets at least", *text, least)
-                       : fmt::format("'{}' is no size; write it as 1500, 64KB or 1MiB", *text));
+  const std::optional<u64> bytes = bytes_of(*text);
+  if (bytes && *bytes >= least) return *bytes;
+  complain(key, bytes ? fmt::format("'{}' is too small; {} bytes at least", *text, least)
+                      : fmt::format("'{}' is no size; write it as 1500, 64KB or 1MiB", *text));
   return fallback;
 }
 

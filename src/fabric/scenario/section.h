@@ -22,7 +22,7 @@ class Section {
   [[nodiscard]] bool has(std::string_view key);
   [[nodiscard]] Rate rate(std::string_view key, Rate fallback);  // above 0
   [[nodiscard]] Duration duration(std::string_view key, Duration fallback);
-  [[nodiscard]] u64 octets(std::string_view key, u64 fallback, u64 least = 0);
+  [[nodiscard]] u64 bytes(std::string_view key, u64 fallback, u64 least = 0);
   [[nodiscard]] u64 count(std::string_view key, u64 fallback, u64 least, u64 most);
   [[nodiscard]] double number(std::string_view key, double fallback, double least, double most);
   [[nodiscard]] bool on(std::string_view key, bool fallback);  // on, off; true, false; yes, no

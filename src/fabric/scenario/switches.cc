@@ -37,8 +37,8 @@ struct PortSettings {
 // SIGCOMM 2019, 5.1 have them for DCQCN.
 ECNThresholds thresholds_of(ECNProfile profile, Rate rate) {
   const MarkingConfig usual;
-  const auto scaled = [&](u64 octets) {
-    return std::max<u64>(1, octets * (rate.bps() / 1'000'000) / 100'000);
+  const auto scaled = [&](u64 bytes) {
+    return std::max<u64>(1, bytes * (rate.bps() / 1'000'000) / 100'000);
   };
   switch (profile) {
     case ECNProfile::kProportional: return {scaled(usual.k_min), scaled(usual.k_max), 0.2};
@@ -78,8 +78,8 @@ void read_ecn(Section section, PortSettings& port, SwitchConfig& switches) {
   static constexpr std::array<std::string_view, 3> kProfiles = {"proportional", "sonic", "cumulus"};
   port.ecn = section.on("enabled", true);
   port.ecn_profile = static_cast<ECNProfile>(section.choice("profile", 0, kProfiles));
-  if (section.has("kmin")) port.k_min = section.octets("kmin", 0, 1);
-  if (section.has("kmax")) port.k_max = section.octets("kmax", 0, 1);
+  if (section.has("kmin")) port.k_min = section.bytes("kmin", 0, 1);
+  if (section.has("kmax")) port.k_max = section.bytes("kmax", 0, 1);
   if (section.has("pmax")) port.p_max = section.number("pmax", 0.2, 0, 1);
   switches.mark_at = static_cast<MarkAt>(
       section.choice("at", static_cast<std::size_t>(MarkAt::kDequeue), kPlaces));
@@ -112,11 +112,11 @@ void read_ecmp(Section section, SpreadingConfig& spreading) {
 }
 
 void read_buffer(Section& section, SharedBufferConfig& buffer) {
-  buffer.size = section.octets("buffer", buffer.size, 10'000);
+  buffer.size = section.bytes("buffer", buffer.size, 10'000);
   buffer.reserve =
-      static_cast<u32>(std::min<u64>(section.octets("reserve", buffer.reserve), 1u << 30));
+      static_cast<u32>(std::min<u64>(section.bytes("reserve", buffer.reserve), 1u << 30));
   buffer.resume_offset = static_cast<u32>(
-      std::min<u64>(section.octets("resume_offset", buffer.resume_offset), 1u << 30));
+      std::min<u64>(section.bytes("resume_offset", buffer.resume_offset), 1u << 30));
 }
 
 // The bytes that ports have of their own must leave some to share. A buffer that the file does not
@@ -135,8 +135,8 @@ void check_buffer(Section& section, const Plan& plan, const PortSettings& port,
           "buffer",
           fmt::format("headroom and reserve of the ports of {} are {} of {}; raise buffer, "
                       "or lower headroom",
-                      plan.names[node], octets_text(static_cast<double>(given[node])),
-                      octets_text(static_cast<double>(buffer.size))));
+                      plan.names[node], bytes_text(static_cast<double>(given[node])),
+                      bytes_text(static_cast<double>(buffer.size))));
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkCo
       static_cast<u32>(section.number("alpha", 0.125, 1.0 / SharedBuffer::kAlphaOne, 1024) *
                        SharedBuffer::kAlphaOne);
   if (section.text("headroom", "auto") != "auto")
-    port.headroom = static_cast<u32>(std::min<u64>(section.octets("headroom", 0), 1u << 30));
+    port.headroom = static_cast<u32>(std::min<u64>(section.bytes("headroom", 0), 1u << 30));
   switches.pfc.enabled = !speaks_tcp(config.technology);  // which bears losses
   read_pfc(section.section("pfc", "enabled"), switches.pfc);
   port.pfc = switches.pfc;

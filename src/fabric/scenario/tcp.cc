@@ -29,7 +29,7 @@ void read_timeouts(Section& section, tcp::Config& tcp) {
 u32 longest_frame_of(const NetworkConfig& config) {
   return speaks_tcp(config.technology)
              ? config.tcp.longest_frame()
-             : NetworkConfig::kLongestFrame + config.host({}).encryption.overhead_octets;
+             : NetworkConfig::kLongestFrame + config.host({}).encryption.overhead_bytes;
 }
 
 // Reads the section only if the hosts speak TCP, so that otherwise short names of keys (--set) are
@@ -53,7 +53,7 @@ void read_tcp(Section section, NetworkConfig& config) {
   tcp.sack = section.on("sack", tcp.sack);
   tcp.rack = section.on("rack", tcp.rack);
   tcp.handshake = section.on("handshake", tcp.handshake);
-  tcp.receive_buffer = section.octets("window", tcp.receive_buffer, tcp.mss);
+  tcp.receive_buffer = section.bytes("window", tcp.receive_buffer, tcp.mss);
   if (tcp.receive_buffer > tcp::Config::kMostWindow) {
     section.complain("window", "less than 64 MiB");
     tcp.receive_buffer = tcp::Config::kMostWindow;

@@ -29,7 +29,7 @@ bool has_bonded_hosts(const Topology& topology) {
 void read_fabric(Section& root, Section hosts, const Plan& plan, NetworkConfig& config) {
   if (config.technology != Technology::kRoCEv2 && has_bonded_hosts(plan.topology))
     root.complain("technology", "hosts with several links speak rocev2");
-  config.gap_octets = gap_octets_of(config.technology);
+  config.gap_bytes = gap_bytes_of(config.technology);
   read_hosts(std::move(hosts), plan, config);
   (void)root.has("tcp");  // others have no use for it
   if (config.technology == Technology::kInfiniBand) return read_infiniband(root, plan, config);

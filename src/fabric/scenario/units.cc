@@ -82,10 +82,10 @@ std::optional<Duration> duration_of(std::string_view text) {
   return ps(*picoseconds);
 }
 
-std::optional<u64> octets_of(std::string_view text) {
-  const std::optional<i64> octets = quantity(text, kSizeUnits);
-  if (!octets) return std::nullopt;
-  return static_cast<u64>(*octets);
+std::optional<u64> bytes_of(std::string_view text) {
+  const std::optional<i64> bytes = quantity(text, kSizeUnits);
+  if (!bytes) return std::nullopt;
+  return static_cast<u64>(*bytes);
 }
 
 std::optional<double> number_of(std::string_view text) {
@@ -111,9 +111,9 @@ std::string duration_text(Duration duration) {
   return with_prefix(static_cast<double>(duration.ps()), kUnits);
 }
 
-std::string octets_text(double octets) {
+std::string bytes_text(double bytes) {
   static constexpr std::array<std::string_view, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
-  return with_prefix(octets, kUnits);
+  return with_prefix(bytes, kUnits);
 }
 
 }  // namespace verbena::fabric

@@ -27,12 +27,12 @@ TEST(Units, Times) {
 }
 
 TEST(Units, Sizes) {
-  EXPECT_EQ(octets_of("1500"), 1500u);
-  EXPECT_EQ(octets_of("50k"), 50'000u);
-  EXPECT_EQ(octets_of("1.5MB"), 1'500'000u);
-  EXPECT_EQ(octets_of("2MiB"), 2u << 20);
-  EXPECT_EQ(octets_of("1Gbps"), std::nullopt);
-  EXPECT_EQ(octets_text(1'250'000), "1.25 MB");
+  EXPECT_EQ(bytes_of("1500"), 1500u);
+  EXPECT_EQ(bytes_of("50k"), 50'000u);
+  EXPECT_EQ(bytes_of("1.5MB"), 1'500'000u);
+  EXPECT_EQ(bytes_of("2MiB"), 2u << 20);
+  EXPECT_EQ(bytes_of("1Gbps"), std::nullopt);
+  EXPECT_EQ(bytes_text(1'250'000), "1.25 MB");
 }
 
 TEST(Units, Numbers) {

@@ -14,7 +14,7 @@ namespace verbena::fabric {
 namespace {
 
 using Flows = std::vector<Flow>;
-constexpr u64 kMostOctets = u64{1} << 50;
+constexpr u64 kMostBytes = u64{1} << 50;
 
 std::optional<NodeIndex> host_named(Section& section, std::string_view key, const Plan& plan,
                                     const std::string& name) {
@@ -28,8 +28,8 @@ std::optional<NodeIndex> host_named(Section& section, std::string_view key, cons
 }
 
 u64 size(Section& section, u64 fallback) {
-  const u64 octets = section.octets("size", fallback, 1);
-  if (octets <= kMostOctets) return octets;
+  const u64 bytes = section.bytes("size", fallback, 1);
+  if (bytes <= kMostBytes) return bytes;
   section.complain("size", "a petabyte is the most");
   return fallback;
 }
@@ -39,7 +39,7 @@ Time start(Section& section) { return Time() + section.duration("start", {}); }
 Flows read_incast(Section& section, const WorkloadContext& context, PRNG&) {
   const Plan& plan = context.plan;
   Incast spec;
-  spec.octets = size(section, 1'000'000);
+  spec.bytes = size(section, 1'000'000);
   spec.start = start(section);
   spec.stagger = section.duration("stagger", {});
   spec.to = host_named(section, "to", plan, section.text("to", plan.names[plan.hosts[0]]))
@@ -60,21 +60,21 @@ Flows read_incast(Section& section, const WorkloadContext& context, PRNG&) {
 }
 
 Flows read_permutation(Section& section, const WorkloadContext& context, PRNG& prng) {
-  const u64 octets = size(section, 1'000'000);
-  return permutation(context.plan, octets, start(section), prng);
+  const u64 bytes = size(section, 1'000'000);
+  return permutation(context.plan, bytes, start(section), prng);
 }
 
 Flows read_all_to_all(Section& section, const WorkloadContext& context, PRNG&) {
-  const u64 octets = size(section, 100'000);
-  return all_to_all(context.plan, octets, start(section));
+  const u64 bytes = size(section, 100'000);
+  return all_to_all(context.plan, bytes, start(section));
 }
 
 // A name, a file, or one size for all.
 std::optional<SizeDistribution> read_sizes(Section& section, const WorkloadContext& context) {
   const std::string word = section.text("sizes", "websearch");
   if (auto named = SizeDistribution::named(word)) return named;
-  if (const std::optional<u64> octets = octets_of(word); octets && *octets > 0)
-    return SizeDistribution::always(*octets);
+  if (const std::optional<u64> bytes = bytes_of(word); bytes && *bytes > 0)
+    return SizeDistribution::always(*bytes);
   const Parsed<std::string> text = context.read_file(word);
   if (!text) {
     section.complain("sizes", fmt::format("'{}' is neither websearch or hadoop, nor a size, nor a "
@@ -128,7 +128,7 @@ Flows read_flows(Section& section, const WorkloadContext& context, PRNG&) {
   for (Section item : section.sections("flows")) {
     const auto from = host_named(item, "from", context.plan, item.text("from", "0"));
     const auto to = host_named(item, "to", context.plan, item.text("to", "1"));
-    const u64 octets = size(item, 1'000'000);
+    const u64 bytes = size(item, 1'000'000);
     const Time begin = start(item);
     const u64 priority = item.count("priority", Flow{}.priority, 0, 7);
     item.done();
@@ -136,7 +136,7 @@ Flows read_flows(Section& section, const WorkloadContext& context, PRNG&) {
     if (*from == *to) item.complain("to", "a flow goes from a host to another one");
     flows.push_back({.source = *from,
                      .destination = *to,
-                     .octets = octets,
+                     .bytes = bytes,
                      .start = begin,
                      .priority = static_cast<u8>(priority)});
   }

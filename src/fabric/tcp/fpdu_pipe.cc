@@ -8,18 +8,18 @@
 
 namespace verbena::fabric {
 
-void FPDUPipe::put(Bytes octets) {
-  CHECK(octets.size() <= kMostOctets);
-  if (!octets.empty()) put_record({.octets = static_cast<u32>(octets.size())}, octets);
+void FPDUPipe::put(Bytes bytes) {
+  CHECK(bytes.size() <= kMostBytes);
+  if (!bytes.empty()) put_record({.bytes = static_cast<u32>(bytes.size())}, bytes);
 }
 
-void FPDUPipe::put_payload(u32 octets) {
-  if (octets != 0) put_record({.octets = octets, .is_payload = true}, {});
+void FPDUPipe::put_payload(u32 bytes) {
+  if (bytes != 0) put_record({.bytes = bytes, .is_payload = true}, {});
 }
 
 // There is always room for the record that leads to the next chunk.
-void FPDUPipe::put_record(const Record& record, Bytes octets) {
-  const u32 size = size_of(static_cast<u32>(octets.size()));
+void FPDUPipe::put_record(const Record& record, Bytes bytes) {
+  const u32 size = size_of(static_cast<u32>(bytes.size()));
   if (filled_ + size + size_of(0) > last_->bytes.size()) {
     last_->next = std::make_unique<Chunk>();
     const Record end;
@@ -28,14 +28,14 @@ void FPDUPipe::put_record(const Record& record, Bytes octets) {
     filled_ = 0;
   }
   std::memcpy(last_->bytes.data() + filled_, &record, sizeof record);
-  std::ranges::copy(octets, last_->bytes.begin() + filled_ + sizeof record);
+  std::ranges::copy(bytes, last_->bytes.begin() + filled_ + sizeof record);
   filled_ += size;
 }
 
 FPDUPipe::Record FPDUPipe::next_record() {
   Record record;
   std::memcpy(&record, first_->bytes.data() + read_, sizeof record);
-  if (record.octets != 0) return record;
+  if (record.bytes != 0) return record;
   first_ = std::exchange(first_->next, nullptr);
   read_ = 0;
   std::memcpy(&record, first_->bytes.data(), sizeof record);
@@ -44,11 +44,11 @@ FPDUPipe::Record FPDUPipe::next_record() {
 
 FPDUPipe::Piece FPDUPipe::take(u64 most) {
   const Record record = next_record();
-  const u32 take = static_cast<u32>(std::min<u64>(most, record.octets - taken_));
+  const u32 take = static_cast<u32>(std::min<u64>(most, record.bytes - taken_));
   const u8* const from = first_->bytes.data() + read_ + sizeof record + taken_;
   taken_ += take;
-  if (taken_ == record.octets) {
-    read_ += size_of(record.is_payload ? 0 : record.octets);
+  if (taken_ == record.bytes) {
+    read_ += size_of(record.is_payload ? 0 : record.bytes);
     taken_ = 0;
   }
   return record.is_payload ? Piece{{}, take} : Piece{{from, take}, 0};

@@ -51,7 +51,7 @@ IWARPEnd::IWARPEnd(IWARPMemory& memory, u32 mss)
                .receive_queue = receives_,
                .send_limits = {.depth = 1, .max_sge = 1}},
               {}) {
-  engine_.begin({.crc = false, .atomics_and_immediate = true, .segment_octets = segment_}, Time());
+  engine_.begin({.crc = false, .atomics_and_immediate = true, .segment_bytes = segment_}, Time());
   qp_.state = QPState::kRTS;
   engine_.on_state(QPState::kInit, Time());
   post_receive();
@@ -59,27 +59,27 @@ IWARPEnd::IWARPEnd(IWARPMemory& memory, u32 mss)
 
 // --- out
 
-u64 IWARPEnd::post(u64 octets, std::optional<u32> word) {
-  to_send_.push_back({octets, word});
-  return octets_of_flow(octets) + (word ? iwarp::kImmediateOctets : 0);
+u64 IWARPEnd::post(u64 bytes, std::optional<u32> word) {
+  to_send_.push_back({bytes, word});
+  return bytes_of_flow(bytes) + (word ? iwarp::kImmediateBytes : 0);
 }
 
 void IWARPEnd::post_write(Time now) {
   CHECK(!to_send_.empty());
   Message& message = to_send_.front();
-  const u64 length = std::min<u64>(message.octets, longest_write(segment_));
+  const u64 length = std::min<u64>(message.bytes, longest_write(segment_));
   const SGE from{0, static_cast<u32>(length), memory_.source().l_key};
-  message.octets -= length;
+  message.bytes -= length;
   SendWR wr;
   wr.op = SendOp::kRDMAWrite;
   wr.signaled = true;
   wr.sg_list = {&from, length != 0 ? 1u : 0u};
   wr.r_key = peer_key_;
-  if (message.octets == 0 && message.word) {
+  if (message.bytes == 0 && message.word) {
     wr.op = SendOp::kRDMAWriteWithImmediate;
     wr.immediate = *message.word;
   }
-  if (message.octets == 0) to_send_.pop_front();
+  if (message.bytes == 0) to_send_.pop_front();
   CHECK(engine_.post_send(wr, now) == PostError::kOk);
 }
 
@@ -94,8 +94,8 @@ void IWARPEnd::make_until(u64 position, StreamGather& room, Time now) {
     for (const Bytes piece : room.pieces())
       IWARPMemory::is_payload(piece) ? pipe_->put_payload(static_cast<u32>(piece.size()))
                                      : pipe_->put(piece);
-    made_ += room.octets();
-    engine_.on_sent(room, room.octets(), now);
+    made_ += room.bytes();
+    engine_.on_sent(room, room.bytes(), now);
     take_completions();
   }
 }
@@ -108,20 +108,20 @@ void IWARPEnd::on_delivered(u64 position, Time now) {
   while (delivered_ < position) {
     const u64 left = std::min<u64>(position - delivered_, kNoPayload.size());
     const FPDUPipe::Piece piece = pipe_->take(left);
-    const Bytes octets = piece.payload != 0 ? Bytes(kNoPayload).first(piece.payload) : piece.octets;
-    delivered_ += octets.size();
-    take(octets, now);
+    const Bytes bytes = piece.payload != 0 ? Bytes(kNoPayload).first(piece.payload) : piece.bytes;
+    delivered_ += bytes.size();
+    take(bytes, now);
   }
 }
 
-void IWARPEnd::take(Bytes octets, Time now) {
-  while (!octets.empty()) {
-    octets = engine_.on_octets(octets, now);
+void IWARPEnd::take(Bytes bytes, Time now) {
+  while (!bytes.empty()) {
+    bytes = engine_.on_bytes(bytes, now);
     take_completions();
   }
 }
 
-// Both ends are ours, and TCP's octets are right: nothing can fail.
+// Both ends are ours, and TCP's bytes are right: nothing can fail.
 void IWARPEnd::take_completions() {
   for (CQE cqe; engine_.poll_send_cqe(cqe); engine_.free_sends(cqe.entries))
     CHECK(cqe.status == WQEStatus::kSuccess);

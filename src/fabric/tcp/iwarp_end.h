@@ -1,11 +1,11 @@
 // IWARPEnd: an end of a simulated TCP connection that carries iWARP. MPA, DDP and RDMAP are those
 // of live connections: the engine of transport/iwarp/ makes the FPDUs, and the peer's engine reads,
 // checks and executes them. TCP is the simulation's. IWARPMemory is what the ends of a host share.
-//   a flow      RDMA WRITEs, at most kMostPayload octets each
+//   a flow      RDMA WRITEs, at most kMostPayload bytes each
 //   a message   the same, and with the last of them Immediate Data (RFC 7306, 6): its word
 // The set-up of MPA is not simulated: ends begin with an agreement, of FPDUs with CRCs that nobody
 // computes, since payload has no bytes.
-// Contract: as FPDUPipe's for threads. The sender calls make_until() before it sends octets.
+// Contract: as FPDUPipe's for threads. The sender calls make_until() before it sends bytes.
 #pragma once
 
 #include <deque>
@@ -37,7 +37,7 @@ class IWARPMemory {
 
 class IWARPEnd {
  public:
-  // FPDUs are for segments of `mss` octets, or of 128, if that is more. RFC 5044, 5.1
+  // FPDUs are for segments of `mss` bytes, or of 128, if that is more. RFC 5044, 5.1
   IWARPEnd(IWARPMemory& memory, u32 mss);
   void connect(std::shared_ptr<FPDUPipe> pipe, RKey peer_key) {
     pipe_ = std::move(pipe);
@@ -45,13 +45,11 @@ class IWARPEnd {
   }
 
   // --- the sending end
-  // Queues a message with its word, or a flow. Returns how many octets it takes in the stream.
-  [[nodiscard]] u64 post(u64 octets, std::optional<u32> word);
+  // Queues a message with its word, or a flow. Returns how many bytes it takes in the stream.
+  [[nodiscard]] u64 post(u64 bytes, std::optional<u32> word);
   // The same of a flow, at either end, without queueing it.
-  [[nodiscard]] u64 octets_of_flow(u64 octets) const {
-    return iwarp::write_octets(octets, segment_);
-  }
-  // Makes the FPDUs of which octets lie before this position of the stream. `room` is scratch.
+  [[nodiscard]] u64 bytes_of_flow(u64 bytes) const { return iwarp::write_bytes(bytes, segment_); }
+  // Makes the FPDUs of which bytes lie before this position of the stream. `room` is scratch.
   void make_until(u64 position, StreamGather& room, Time now);
 
   // --- the receiving end
@@ -63,12 +61,12 @@ class IWARPEnd {
 
  private:
   struct Message {
-    u64 octets = 0;  // that no WRITE has yet
+    u64 bytes = 0;  // that no WRITE has yet
     std::optional<u32> word;
   };
 
   void post_write(Time now);
-  void take(Bytes octets, Time now);
+  void take(Bytes bytes, Time now);
   void take_completions();
   void post_receive();
 

@@ -12,13 +12,13 @@ namespace {
 
 constexpr u32 kMSS = 8948;
 
-std::vector<u8> taken(FPDUPipe& pipe, u64 octets, u64 longest) {
+std::vector<u8> taken(FPDUPipe& pipe, u64 bytes, u64 longest) {
   std::vector<u8> all;
-  while (octets != 0) {
-    const FPDUPipe::Piece piece = pipe.take(std::min(octets, longest));
-    all.insert(all.end(), piece.octets.begin(), piece.octets.end());
+  while (bytes != 0) {
+    const FPDUPipe::Piece piece = pipe.take(std::min(bytes, longest));
+    all.insert(all.end(), piece.bytes.begin(), piece.bytes.end());
     all.resize(all.size() + piece.payload);
-    octets -= piece.octets.size() + piece.payload;
+    bytes -= piece.bytes.size() + piece.payload;
   }
   return all;
 }
@@ -28,10 +28,10 @@ TEST(FPDUPipe, GivesWhatWasPutInAnyPieces) {
     FPDUPipe pipe;
     std::vector<u8> expected;
     for (u32 i = 0; i < 1000; ++i) {  // several chunks
-      const std::vector<u8> octets(i % (FPDUPipe::kMostOctets + 1), static_cast<u8>(i));
-      pipe.put(octets);
+      const std::vector<u8> bytes(i % (FPDUPipe::kMostBytes + 1), static_cast<u8>(i));
+      pipe.put(bytes);
       pipe.put_payload(i % 3);
-      expected.insert(expected.end(), octets.begin(), octets.end());
+      expected.insert(expected.end(), bytes.begin(), bytes.end());
       expected.resize(expected.size() + i % 3);
     }
     EXPECT_EQ(taken(pipe, expected.size(), longest), expected) << longest;
@@ -49,12 +49,12 @@ struct Connected {
   StreamGather room;
 };
 
-// A message is told of with its last octet, whatever the lengths and the pieces.
-TEST(IWARPEnd, TellsOfMessagesInOrderWithTheirLastOctet) {
+// A message is told of with its last byte, whatever the lengths and the pieces.
+TEST(IWARPEnd, TellsOfMessagesInOrderWithTheirLastByte) {
   for (const u32 mss : {64u, 1448u, kMSS})
-    for (const u64 octets : {0u, 1u, 5000u, 65'536u, 1'000'000u}) {
+    for (const u64 bytes : {0u, 1u, 5000u, 65'536u, 1'000'000u}) {
       Connected ends(mss);
-      const u64 first = ends.from.post(octets, 7), second = ends.from.post(octets, 8);
+      const u64 first = ends.from.post(bytes, 7), second = ends.from.post(bytes, 8);
       EXPECT_EQ(first, second);
       PRNG prng(1);
       std::vector<std::pair<u64, u32>> told;  // position, word
@@ -69,22 +69,21 @@ TEST(IWARPEnd, TellsOfMessagesInOrderWithTheirLastOctet) {
         }
       }
       const std::vector<std::pair<u64, u32>> expected = {{first, 7}, {first + second, 8}};
-      EXPECT_EQ(told, expected) << mss << " " << octets;
+      EXPECT_EQ(told, expected) << mss << " " << bytes;
     }
 }
 
 // RFC 5044, 5.1: a flow's FPDUs fill segments, the last one aside.
-TEST(IWARPEnd, MakesAsManyOctetsOfAFlowAsItSays) {
-  for (const u64 octets : {0u, 1u, 8928u, 8929u, 1u << 20, 10'000'000u}) {
+TEST(IWARPEnd, MakesAsManyBytesOfAFlowAsItSays) {
+  for (const u64 bytes : {0u, 1u, 8928u, 8929u, 1u << 20, 10'000'000u}) {
     Connected ends(kMSS);
-    const u64 length = ends.from.post(octets, std::nullopt);
-    EXPECT_EQ(length, ends.to.octets_of_flow(octets));
-    EXPECT_EQ(length,
-              octets + std::max<u64>((octets + 8927) / 8928, 1) * 20 + (4 - octets % 4) % 4);
+    const u64 length = ends.from.post(bytes, std::nullopt);
+    EXPECT_EQ(length, ends.to.bytes_of_flow(bytes));
+    EXPECT_EQ(length, bytes + std::max<u64>((bytes + 8927) / 8928, 1) * 20 + (4 - bytes % 4) % 4);
     ends.from.make_until(length, ends.room, Time());
     ends.to.on_delivered(length, Time());
     EXPECT_EQ(ends.to.poll_message(), std::nullopt);
-    EXPECT_EQ(ends.to.counters().rx_write_requests, std::max<u64>((octets + 62'495) / 62'496, 1));
+    EXPECT_EQ(ends.to.counters().rx_write_requests, std::max<u64>((bytes + 62'495) / 62'496, 1));
   }
 }
 

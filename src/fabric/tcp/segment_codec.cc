@@ -50,8 +50,8 @@ void put_segment(const tcp::Segment& segment, u32 end, Frame& frame) {
     put_number(frame, 2 * i, block.begin - segment.acknowledgement);
     put_number(frame, 2 * i + 1, block.end - block.begin);
   }
-  frame.header_octets = Frame::kHeaderOctets;
-  frame.payload_octets = static_cast<u16>(segment.octets);
+  frame.header_bytes = Frame::kHeaderBytes;
+  frame.payload_bytes = static_cast<u16>(segment.bytes);
   frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), segment.ecn);
 }
 
@@ -73,7 +73,7 @@ tcp::Segment segment_of(const Frame& frame) {
     const u64 begin = position + number(frame, 2 * i);
     segment.blocks[i] = {begin, begin + number(frame, 2 * i + 1)};
   }
-  segment.octets = frame.payload_octets;
+  segment.bytes = frame.payload_bytes;
   segment.ecn = ecn_of(frame.traffic_class);
   return segment;
 }

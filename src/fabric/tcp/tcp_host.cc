@@ -26,7 +26,7 @@ u16 client_port(NodeIndex node, EndNumber end) {
 
 }  // namespace
 
-u32 TCPHostConfig::longest_frame() const { return kFrameOverhead + kTimestampOctets + tcp.mss; }
+u32 TCPHostConfig::longest_frame() const { return kFrameOverhead + kTimestampBytes + tcp.mss; }
 
 TCPHost::TCPHost(Domain& domain, const TCPHostConfig& config, const ReceiverConfig& receiver,
                  NodeIndex node, Port& port, u32 place)
@@ -89,40 +89,40 @@ std::optional<Rate> TCPHost::rate_of(EndNumber end, Time) const {
 
 // --- what the program asks for
 
-u64 TCPHost::octets_of_flow(const End& end, u64 octets) {
-  return end.iwarp != nullptr ? end.iwarp->octets_of_flow(octets) : std::max<u64>(octets, 1);
+u64 TCPHost::bytes_of_flow(const End& end, u64 bytes) {
+  return end.iwarp != nullptr ? end.iwarp->bytes_of_flow(bytes) : std::max<u64>(bytes, 1);
 }
 
-void TCPHost::write(EndNumber number, u64 octets, u32 flow) {
+void TCPHost::write(EndNumber number, u64 bytes, u32 flow) {
   End& end = *ends_[number];
   end.is_flow = true;
   const u64 length =
-      end.iwarp != nullptr ? end.iwarp->post(octets, std::nullopt) : octets_of_flow(end, octets);
+      end.iwarp != nullptr ? end.iwarp->post(bytes, std::nullopt) : bytes_of_flow(end, bytes);
   post(number, length, 0, flow);
 }
 
-bool TCPHost::expect_flow(EndNumber end, u64 octets, u32 flow) {
+bool TCPHost::expect_flow(EndNumber end, u64 bytes, u32 flow) {
   if (!reads_slowly()) return false;
-  ends_[end]->to_read = octets_of_flow(*ends_[end], octets);
+  ends_[end]->to_read = bytes_of_flow(*ends_[end], bytes);
   ends_[end]->flow = flow;
   return true;
 }
 
 void TCPHost::expect(EndNumber end, u32, u32 connection) { ends_[end]->expects = connection; }
 
-void TCPHost::send_message(EndNumber number, u32 octets, u32 connection, u32 word) {
+void TCPHost::send_message(EndNumber number, u32 bytes, u32 connection, u32 word) {
   const End& end = *ends_[number];
   const u64 length =
-      end.iwarp != nullptr ? end.iwarp->post(octets, word) : u64{octets} + kMessageHeader;
+      end.iwarp != nullptr ? end.iwarp->post(bytes, word) : u64{bytes} + kMessageHeader;
   post(number, length, word, connection);
 }
 
-void TCPHost::post(EndNumber number, u64 octets, u32 word, u32 about) {
+void TCPHost::post(EndNumber number, u64 bytes, u32 word, u32 about) {
   End& end = *ends_[number];
   const u64 before = end.sending.empty() ? end.sender.written() : end.sending.back().end;
-  end.sending.push_back({before + octets, about});
+  end.sending.push_back({before + bytes, about});
   const Time at = domain_.now + config_.posting;
-  postings_.push_back({at, number, octets, word});
+  postings_.push_back({at, number, bytes, word});
   if (config_.posting != Duration{})
     domain_.events.add({at, EventKind::kPause, place_});
   else
@@ -134,7 +134,7 @@ void TCPHost::write_due() {
     const Posting& posting = postings_.front();
     End* const end = ends_[posting.end].get();
     if (end == nullptr) continue;
-    end->sender.on_write(posting.octets, posting.word, domain_.now);
+    end->sender.on_write(posting.bytes, posting.word, domain_.now);
     queue(posting.end, *end);
   }
   transmit();
@@ -206,7 +206,7 @@ void TCPHost::take_messages(EndNumber number, End& end) {
   if (!readings_.empty()) domain_.events.add({readings_.back().at, EventKind::kPause, place_});
 }
 
-// The word that TCP tells of is iWARP's too, which has it from its own octets.
+// The word that TCP tells of is iWARP's too, which has it from its own bytes.
 std::optional<u32> TCPHost::poll_message(End& end) const {
   const std::optional<u32> told = end.receiver.poll_message();
   if (end.iwarp == nullptr || end.expects == kNoEnd || !told) return told;
@@ -242,11 +242,11 @@ void TCPHost::tell(const Completion& completion) {
 // --- a program that reads slowly
 
 void TCPHost::read_slowly(EndNumber number, End& end) {
-  u64 octets = end.receiver.received() - end.read;
-  end.read += octets;
-  while (octets != 0) {
-    const u64 part = std::min(octets, Rate::kMaxOctets);
-    octets -= part;
+  u64 bytes = end.receiver.received() - end.read;
+  end.read += bytes;
+  while (bytes != 0) {
+    const u64 part = std::min(bytes, Rate::kMaxBytes);
+    bytes -= part;
     reads_at_ = std::max(reads_at_, domain_.now) + receiver_.drain.time_of(part);
     readings_.push_back({reads_at_, number, part, {}});
     domain_.events.add({reads_at_, EventKind::kPause, place_});
@@ -258,7 +258,7 @@ void TCPHost::read_due() {
     const Reading& reading = readings_.front();
     End* const end = ends_[reading.end].get();
     if (end == nullptr) continue;
-    if (reading.octets != 0) end->receiver.on_read(reading.octets);
+    if (reading.bytes != 0) end->receiver.on_read(reading.bytes);
     send_acknowledgements(reading.end, *end);
     finish_reading(reading, *end);
   }
@@ -268,7 +268,7 @@ void TCPHost::finish_reading(const Reading& reading, End& end) {
   if (reading.word)
     complete({.connection = end.expects, .word = *reading.word, .arrived = true}, false);
   if (end.flow == kNoEnd) return;
-  end.to_read -= std::min(end.to_read, reading.octets);
+  end.to_read -= std::min(end.to_read, reading.bytes);
   if (end.to_read == 0) complete({.connection = std::exchange(end.flow, kNoEnd)}, true);
 }
 
@@ -323,14 +323,14 @@ void TCPHost::fill(Frame& frame, const End& end, const tcp::Segment& segment) co
   frame.notifies = false;
   frame.traffic_class = 0;
   put_segment(segment, end.connection.peer_end, frame);
-  frame.size_octets =
-      static_cast<u16>(TCPHostConfig::kFrameOverhead + option_octets(segment) + segment.octets);
+  frame.size_bytes =
+      static_cast<u16>(TCPHostConfig::kFrameOverhead + option_bytes(segment) + segment.bytes);
 }
 
 // The sending end is the client.
 void TCPHost::set_ports(Frame& frame, EndNumber number, const End& end) const {
   const Connection& connection = end.connection;
-  const bool sends = frame.payload_octets != 0 || end.sender.written() != 0;
+  const bool sends = frame.payload_bytes != 0 || end.sender.written() != 0;
   const u16 client =
       sends ? client_port(node_, number) : client_port(connection.peer, connection.peer_end);
   frame.source_port = sends ? client : kServerPort;
@@ -372,7 +372,7 @@ void TCPHost::transmit() {
 }
 
 void TCPHost::put_on_wire(FrameIndex index) {
-  sent_octets_ += domain_.frames[index].size_octets;
+  sent_bytes_ += domain_.frames[index].size_bytes;
   send(domain_, port_, index);
 }
 
@@ -405,7 +405,7 @@ bool TCPHost::transmit_data() {
 
 void TCPHost::make_fpdus(End& end, const tcp::Segment& segment) {
   if (domain_.gathered == nullptr) domain_.gathered = std::make_unique<StreamGather>();
-  end.iwarp->make_until(segment.sequence + segment.octets, *domain_.gathered, domain_.now);
+  end.iwarp->make_until(segment.sequence + segment.bytes, *domain_.gathered, domain_.now);
 }
 
 // --- pauses
@@ -439,7 +439,7 @@ void TCPHost::end_pauses() {
 
 void TCPHost::ask_to_pause(u32 priority, u16 quanta) {
   const FrameIndex index =
-      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pause_frame_octets);
+      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pause_frame_bytes);
   acknowledgements_.push(EgressQueues::kControl, index, domain_.frames);
   transmit();
   if (quanta == 0) {

@@ -1,10 +1,10 @@
 // TCPHost: a computer whose connections are TCP's, with or without iWARP in them, and the port that
 // it sends from. A flow is a stream that is written at once; a message of an Application is
-//   TCP     its octets behind a header of kMessageHeader, by which the receiver knows its end
+//   TCP     its bytes behind a header of kMessageHeader, by which the receiver knows its end
 //   iWARP   RDMA WRITEs and, since RDMAP has no WRITE with immediate data, a message of that kind
 //           behind them (RFC 7306, 6), by the engine of live connections (iwarp_end.h): one FPDU
 //           for each full segment, as MPA wants it.
-// The program is told of a message when its last octet has come in order, so that what was placed
+// The program is told of a message when its last byte has come in order, so that what was placed
 // before is complete (RFC 5041, 5.3). Its sender is told when TCP has the acknowledgement: iWARP
 // itself lets a WRITE complete when it can be repeated from the stream (RFC 5040, 5.4), earlier.
 //
@@ -33,7 +33,7 @@ namespace verbena::fabric {
 
 class TCPHost final : public Endpoint {
  public:
-  static constexpr u32 kMessageHeader = 8;  // octets: length and word
+  static constexpr u32 kMessageHeader = 8;  // bytes: length and word
   static constexpr u16 kServerPort = 5001;  // of the receiving end, where none is given
 
   // A receiver that is slow is a program that reads slowly: the window closes.
@@ -64,13 +64,13 @@ class TCPHost final : public Endpoint {
     return iwarp_ == nullptr ? nullptr : std::make_shared<FPDUPipe>();
   }
   [[nodiscard]] std::optional<Rate> rate_of(EndNumber end, Time now) const override;
-  void write(EndNumber end, u64 octets, u32 flow) override;
-  [[nodiscard]] bool expect_flow(EndNumber end, u64 octets, u32 flow) override;
+  void write(EndNumber end, u64 bytes, u32 flow) override;
+  [[nodiscard]] bool expect_flow(EndNumber end, u64 bytes, u32 flow) override;
   [[nodiscard]] u32 messages_of(u64) const override { return 1; }
   void expect(EndNumber end, u32 messages, u32 connection) override;
-  void send_message(EndNumber end, u32 octets, u32 connection, u32 word) override;
+  void send_message(EndNumber end, u32 bytes, u32 connection, u32 word) override;
   [[nodiscard]] Repairs repairs() const override;
-  [[nodiscard]] u64 sent_octets(u32 /*port*/) const override { return sent_octets_; }
+  [[nodiscard]] u64 sent_bytes(u32 /*port*/) const override { return sent_bytes_; }
 
  private:
   struct Sending {  // a message, or a flow, that is not acknowledged
@@ -87,20 +87,20 @@ class TCPHost final : public Endpoint {
     u32 expects = kNoEnd;  // the connection whose messages come here
     bool is_flow = false, is_queued = false;
     Time timer = Time::never();  // that is set
-    u64 read = 0;                // octets that the program has been given, or will be
+    u64 read = 0;                // bytes that the program has been given, or will be
     u64 to_read = 0;             // of the flow that it expects
     u32 flow = kNoEnd;
   };
   struct Posting {
     Time at;
     EndNumber end;
-    u64 octets;
+    u64 bytes;
     u32 word;
   };
   struct Reading {
     Time at;
     EndNumber end;
-    u64 octets;
+    u64 bytes;
     std::optional<u32> word{};  // of a message that ends with them
   };
   struct Completion {
@@ -117,8 +117,8 @@ class TCPHost final : public Endpoint {
   };
 
   [[nodiscard]] bool reads_slowly() const { return receiver_.drain != Rate::unlimited(); }
-  [[nodiscard]] static u64 octets_of_flow(const End& end, u64 octets);
-  void post(EndNumber end, u64 octets, u32 word, u32 about);
+  [[nodiscard]] static u64 bytes_of_flow(const End& end, u64 bytes);
+  void post(EndNumber end, u64 bytes, u32 word, u32 about);
   void write_due();
   void settle(EndNumber number);
   void send_acknowledgements(EndNumber number, End& end);
@@ -170,7 +170,7 @@ class TCPHost final : public Endpoint {
   std::deque<Reading> readings_;
   Time reads_at_;                                      // the program has read until then
   Time wake_ = Time::never(), timer_ = Time::never();  // set already
-  u64 sent_octets_ = 0;                                // in frames
+  u64 sent_bytes_ = 0;                                 // in frames
 };
 
 }  // namespace verbena::fabric

@@ -14,7 +14,7 @@ struct TCPHostConfig {
   tcp::Config tcp{};
   Duration posting{};     // from the program's call to TCP
   Duration completion{};  // from TCP to the program
-  u16 pause_frame_octets = 64;
+  u16 pause_frame_bytes = 64;
   PauseExpiry pause_expiry = PauseExpiry::kQuanta;
 
   // Returns the bytes of the frame of a full segment, with timestamps.

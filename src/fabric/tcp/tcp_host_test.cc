@@ -13,7 +13,7 @@ namespace {
 
 using test::star;
 
-constexpr u64 kOctets = 20'000'000;
+constexpr u64 kBytes = 20'000'000;
 
 class Ends final : public Trace {
  public:
@@ -44,12 +44,12 @@ struct Outcome {
 };
 
 // All hosts but the first send to it.
-Outcome incast(const Topology& topology, const NetworkConfig& config, u64 octets = kOctets) {
+Outcome incast(const Topology& topology, const NetworkConfig& config, u64 bytes = kBytes) {
   Network network(topology, config);
   Outcome outcome;
   network.set_trace(&outcome.ends);
   for (NodeIndex host = 1; host + 1 < topology.nodes; ++host)
-    EXPECT_TRUE(network.add_flow({.source = host, .destination = 0, .octets = octets}));
+    EXPECT_TRUE(network.add_flow({.source = host, .destination = 0, .bytes = bytes}));
   EXPECT_FALSE(network.run(Time() + sec(100)));
   outcome.counters = network.counters();
   outcome.repairs = network.repairs();
@@ -59,7 +59,7 @@ Outcome incast(const Topology& topology, const NetworkConfig& config, u64 octets
 
 TEST(SegmentCodec, GivesBackWhatWasPut) {
   tcp::Segment data{.sequence = (u64{1} << 40) + 5,
-                    .octets = 8948,
+                    .bytes = 8948,
                     .push = true,
                     .cwr = true,
                     .ecn = ECN::kCE,
@@ -81,7 +81,7 @@ TEST(SegmentCodec, GivesBackWhatWasPut) {
     const tcp::Segment again = segment_of(frame);
     EXPECT_EQ(end_of(frame), 0xabcdefu);
     EXPECT_EQ(again.sequence, segment.sequence);
-    EXPECT_EQ(again.octets, segment.octets);
+    EXPECT_EQ(again.bytes, segment.bytes);
     EXPECT_EQ(again.acknowledgement, segment.acknowledgement);
     EXPECT_EQ(again.window, segment.window);
     EXPECT_EQ(again.word, segment.word);
@@ -100,11 +100,11 @@ TEST(SegmentCodec, GivesBackWhatWasPut) {
 TEST(TCPHost, ALoneFlowHasTheGoodputOfItsFrames) {
   for (const Technology technology : {Technology::kTCP, Technology::kIWARP}) {
     const NetworkConfig config = config_of(technology);
-    const Outcome outcome = incast(star(2), config, 10 * kOctets);
+    const Outcome outcome = incast(star(2), config, 10 * kBytes);
     const u32 mss = config.tcp.tcp.mss;
     const double payload =
         technology == Technology::kTCP ? mss : iwarp::longest_ulpdu(mss) - iwarp::kTaggedHeader;
-    const double ideal = 10.0 * kOctets * 8 / 100e9 * config.tcp.longest_frame() / payload;
+    const double ideal = 10.0 * kBytes * 8 / 100e9 * config.tcp.longest_frame() / payload;
     EXPECT_NEAR((outcome.ends.last - Time()).seconds() / ideal, 1, 0.01);
     EXPECT_EQ(outcome.repairs.retransmissions, 0u);
     EXPECT_EQ(outcome.frames_left, 0u);
@@ -165,7 +165,7 @@ TEST(TCPHost, OnLosslessEthernetNothingIsSentAgain) {
 }
 
 // A program that reads at a fifth of the rate: the window closes, and nothing is lost. The flow is
-// finished when the program has its last octet, however much the receive buffer holds.
+// finished when the program has its last byte, however much the receive buffer holds.
 TEST(TCPHost, ASlowProgramHoldsItsSenderBack) {
   for (const u32 buffer : {1u << 20, 16u << 20}) {
     NetworkConfig config = config_of(Technology::kTCP);
@@ -174,7 +174,7 @@ TEST(TCPHost, ASlowProgramHoldsItsSenderBack) {
     const Outcome outcome = incast(star(2), config);
     EXPECT_EQ(outcome.ends.finished, 1u);
     EXPECT_EQ(outcome.counters.drops, 0u);
-    EXPECT_NEAR((outcome.ends.last - Time()).seconds() / (kOctets * 8 / 20e9), 1, 0.03) << buffer;
+    EXPECT_NEAR((outcome.ends.last - Time()).seconds() / (kBytes * 8 / 20e9), 1, 0.03) << buffer;
   }
 }
 

@@ -9,6 +9,6 @@
 
 namespace verbena::fabric {
 
-[[nodiscard]] std::vector<Flow> all_to_all(const Plan& plan, u64 octets, Time start);
+[[nodiscard]] std::vector<Flow> all_to_all(const Plan& plan, u64 bytes, Time start);
 
 }  // namespace verbena::fabric

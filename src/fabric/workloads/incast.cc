@@ -7,7 +7,7 @@ std::vector<Flow> incast(const Incast& incast) {
   Time start = incast.start;
   for (const NodeIndex from : incast.from) {
     flows.push_back(
-        {.source = from, .destination = incast.to, .octets = incast.octets, .start = start});
+        {.source = from, .destination = incast.to, .bytes = incast.bytes, .start = start});
     start = start + incast.stagger;
   }
   return flows;

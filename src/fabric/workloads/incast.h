@@ -10,7 +10,7 @@ namespace verbena::fabric {
 struct Incast {
   NodeIndex to = 0;
   std::vector<NodeIndex> from;
-  u64 octets = 0;  // each
+  u64 bytes = 0;  // each
   Time start{};
   Duration stagger{};  // between the starts of two senders
 };

@@ -10,6 +10,6 @@
 
 namespace verbena::fabric {
 
-[[nodiscard]] std::vector<Flow> permutation(const Plan& plan, u64 octets, Time start, PRNG& prng);
+[[nodiscard]] std::vector<Flow> permutation(const Plan& plan, u64 bytes, Time start, PRNG& prng);
 
 }  // namespace verbena::fabric

@@ -49,7 +49,7 @@ std::vector<Flow> poisson(const Plan& plan, const Poisson& poisson, PRNG& prng) 
         const std::size_t peer = prng.below(island.size() - 1);
         flows.push_back({.source = island[i],
                          .destination = island[peer < i ? peer : peer + 1],
-                         .octets = poisson.sizes.draw(prng),
+                         .bytes = poisson.sizes.draw(prng),
                          .start = poisson.start + ps(static_cast<i64>(at))});
       }
     }

@@ -9,7 +9,7 @@ namespace {
 
 using Point = SizeDistribution::Point;
 
-constexpr double kMostOctets = 1e15;
+constexpr double kMostBytes = 1e15;
 
 constexpr std::array<Point, 12> kWebSearch = {{{0, 0},
                                                {10'000, 15},
@@ -49,8 +49,8 @@ std::optional<SizeDistribution> SizeDistribution::named(std::string_view name) {
   return SizeDistribution({found->points.begin(), found->points.end()});
 }
 
-SizeDistribution SizeDistribution::always(u64 octets) {
-  const double size = static_cast<double>(octets);
+SizeDistribution SizeDistribution::always(u64 bytes) {
+  const double size = static_cast<double>(bytes);
   return SizeDistribution({{size, 0}, {size, 100}});
 }
 
@@ -64,20 +64,20 @@ Parsed<SizeDistribution> SizeDistribution::parse(std::string_view name, std::str
     }
     Point point;
     const auto [end, error] =
-        std::from_chars(word->data(), word->data() + word->size(), point.octets);
+        std::from_chars(word->data(), word->data() + word->size(), point.bytes);
     const std::optional<double> percent = words.next_number<double>();
     if (error != std::errc() || end != word->data() + word->size() || !percent)
-      return words.error("expected a size in octets, and how many percent are no larger");
+      return words.error("expected a size in bytes, and how many percent are no larger");
     point.percent = *percent;
     const Point before = points.empty() ? Point{} : points.back();
-    if (!(point.octets >= before.octets && point.octets <= kMostOctets &&
+    if (!(point.bytes >= before.bytes && point.bytes <= kMostBytes &&
           point.percent >= before.percent && point.percent <= 100))
       return words.error("sizes and percents must not fall, and 100 percent is the end");
     points.push_back(point);
   }
-  if (points.size() < 2 || points.back().percent != 100 || points.back().octets < 1)
+  if (points.size() < 2 || points.back().percent != 100 || points.back().bytes < 1)
     return words.error("the last line must have 100 percent");
-  if (points.front().percent != 0) points.insert(points.begin(), {points.front().octets, 0});
+  if (points.front().percent != 0) points.insert(points.begin(), {points.front().bytes, 0});
   return SizeDistribution(std::move(points));
 }
 
@@ -88,16 +88,15 @@ u64 SizeDistribution::draw(PRNG& prng) const {
   const Point low = *(above - 1), high = *above;
   const double part =
       high.percent > low.percent ? (percent - low.percent) / (high.percent - low.percent) : 1;
-  return std::max<u64>(
-      1, static_cast<u64>(
-             std::llround(low.octets + (high.octets - low.octets) * std::clamp(part, 0.0, 1.0))));
+  return std::max<u64>(1, static_cast<u64>(std::llround(
+                              low.bytes + (high.bytes - low.bytes) * std::clamp(part, 0.0, 1.0))));
 }
 
 double SizeDistribution::mean() const {
   double sum = 0;
   for (std::size_t i = 1; i < points_.size(); ++i)
     sum += (points_[i].percent - points_[i - 1].percent) / 100 *
-           (points_[i].octets + points_[i - 1].octets) / 2;
+           (points_[i].bytes + points_[i - 1].bytes) / 2;
   return std::max(sum, 1.0);
 }
 

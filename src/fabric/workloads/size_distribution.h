@@ -1,5 +1,5 @@
 // Sizes of flows with a given distribution: a cumulative one, as points that are joined by straight
-// lines. Files have a line for each point, `octets percent`, from 0 to 100, as those of HPCC's
+// lines. Files have a line for each point, `bytes percent`, from 0 to 100, as those of HPCC's
 // traffic generator; # begins a comment.
 // By name:
 //   websearch   Alizadeh et al., "Data Center TCP", SIGCOMM 2010, figure 4
@@ -21,14 +21,14 @@ namespace verbena::fabric {
 class SizeDistribution {
  public:
   struct Point {
-    double octets = 0, percent = 0;
+    double bytes = 0, percent = 0;
   };
 
   [[nodiscard]] static std::optional<SizeDistribution> named(std::string_view name);
   [[nodiscard]] static std::span<const std::string_view> names();
   // `name`: of the file, for errors.
   [[nodiscard]] static Parsed<SizeDistribution> parse(std::string_view name, std::string_view text);
-  [[nodiscard]] static SizeDistribution always(u64 octets);
+  [[nodiscard]] static SizeDistribution always(u64 bytes);
 
   [[nodiscard]] u64 draw(PRNG& prng) const;  // 1 at least
   [[nodiscard]] double mean() const;

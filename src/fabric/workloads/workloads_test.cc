@@ -35,16 +35,16 @@ TEST(Workloads, PoissonBringsItsLoad) {
   const Plan plan = fabric::star(8, {.rate = gbps(100)});
   PRNG prng(2);
   const Poisson spec{.sizes = SizeDistribution::always(10'000), .load = 0.4, .duration = ms(10)};
-  u64 octets = 0;
+  u64 bytes = 0;
   Time before{};
   for (const Flow& flow : poisson(plan, spec, prng)) {
-    octets += flow.octets;
+    bytes += flow.bytes;
     EXPECT_NE(flow.source, flow.destination);
     EXPECT_GE(flow.start, before);
     before = flow.start;
   }
   EXPECT_LT(before, Time() + ms(10));
-  EXPECT_NEAR(static_cast<double>(octets) * 8 / 0.01 / (8 * 100e9), 0.4, 0.01);
+  EXPECT_NEAR(static_cast<double>(bytes) * 8 / 0.01 / (8 * 100e9), 0.4, 0.01);
 }
 
 }  // namespace

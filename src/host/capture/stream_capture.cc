@@ -20,10 +20,10 @@ struct SegmentHeaders {
   std::size_t size = 0;
 };
 
-std::size_t write_ip(const GID& source, const GID& destination, std::size_t tcp_octets,
+std::size_t write_ip(const GID& source, const GID& destination, std::size_t tcp_bytes,
                      std::span<u8> out) {
   if (source.is_ipv4()) {
-    IPv4Header{.total_length = static_cast<u16>(IPv4Header::kSize + tcp_octets),
+    IPv4Header{.total_length = static_cast<u16>(IPv4Header::kSize + tcp_bytes),
                .dont_fragment = true,
                .protocol = kProtocolTCP,
                .source = source.ipv4(),
@@ -31,7 +31,7 @@ std::size_t write_ip(const GID& source, const GID& destination, std::size_t tcp_
         .encode(out.first<IPv4Header::kSize>());
     return IPv4Header::kSize;
   }
-  IPv6Header{.payload_length = static_cast<u16>(tcp_octets),
+  IPv6Header{.payload_length = static_cast<u16>(tcp_bytes),
              .next_header = kProtocolTCP,
              .source = source,
              .destination = destination}
@@ -60,15 +60,15 @@ StreamCapture::~StreamCapture() {
   add_segment(ours_, theirs_, TCPHeader::kFIN | TCPHeader::kACK, {});
 }
 
-void StreamCapture::add(Side& from, const Side& to, Bytes octets) {
-  while (!octets.empty()) {
-    const Bytes segment = octets.first(std::min(octets.size(), kSegment));
-    octets = octets.subspan(segment.size());
+void StreamCapture::add(Side& from, const Side& to, Bytes bytes) {
+  while (!bytes.empty()) {
+    const Bytes segment = bytes.first(std::min(bytes.size(), kSegment));
+    bytes = bytes.subspan(segment.size());
     add_segment(from, to, TCPHeader::kPSH | TCPHeader::kACK, segment);
   }
 }
 
-void StreamCapture::add_segment(Side& from, const Side& to, u8 flags, Bytes octets) {
+void StreamCapture::add_segment(Side& from, const Side& to, u8 flags, Bytes bytes) {
   SegmentHeaders headers;
   const std::span<u8> out(headers.bytes);
   EthernetHeader{.destination = CaptureFile::mac_of(to.at.address),
@@ -76,7 +76,7 @@ void StreamCapture::add_segment(Side& from, const Side& to, u8 flags, Bytes octe
                  .ether_type = from.at.address.is_ipv4() ? EtherType::kIPv4 : EtherType::kIPv6}
       .encode(out.first<EthernetHeader::kSize>());
   headers.size = EthernetHeader::kSize;
-  headers.size += write_ip(from.at.address, to.at.address, TCPHeader::kSize + octets.size(),
+  headers.size += write_ip(from.at.address, to.at.address, TCPHeader::kSize + bytes.size(),
                            out.subspan(headers.size));
   TCPHeader{.source_port = from.at.port,
             .destination_port = to.at.port,
@@ -86,8 +86,8 @@ void StreamCapture::add_segment(Side& from, const Side& to, u8 flags, Bytes octe
             .window = kWindow}
       .encode(std::span<u8, TCPHeader::kSize>(out.subspan(headers.size).data(), TCPHeader::kSize));
   headers.size += TCPHeader::kSize;
-  from.sequence += static_cast<u32>(octets.size());
-  const std::array<std::span<const u8>, 2> parts{Bytes(headers.bytes).first(headers.size), octets};
+  from.sequence += static_cast<u32>(bytes.size());
+  const std::array<std::span<const u8>, 2> parts{Bytes(headers.bytes).first(headers.size), bytes};
   file_.add_packet(interface_, parts, from.direction, monotonic_now());
 }
 

@@ -1,5 +1,5 @@
-// StreamCapture: the octets of one TCP connection in the capture file, as segments that Wireshark
-// takes for those of TCP. The kernel shows no segments: addresses, ports, order and octets are
+// StreamCapture: the bytes of one TCP connection in the capture file, as segments that Wireshark
+// takes for those of TCP. The kernel shows no segments: addresses, ports, order and bytes are
 // right; sizes, acknowledgements and times of segments are ours. Checksums are left out.
 #pragma once
 
@@ -18,19 +18,19 @@ class StreamCapture {
   StreamCapture(const StreamCapture&) = delete;
   StreamCapture& operator=(const StreamCapture&) = delete;
 
-  void on_sent(Bytes octets) { add(ours_, theirs_, octets); }
-  void on_received(Bytes octets) { add(theirs_, ours_, octets); }
+  void on_sent(Bytes bytes) { add(ours_, theirs_, bytes); }
+  void on_received(Bytes bytes) { add(theirs_, ours_, bytes); }
 
  private:
   struct Side {
     TCPEndpoint at;
     pcapng::PacketDirection direction;
-    u32 sequence = 0;  // of its next octet
+    u32 sequence = 0;  // of its next byte
   };
   static constexpr std::size_t kSegment = 16 << 10;
 
-  void add(Side& from, const Side& to, Bytes octets);
-  void add_segment(Side& from, const Side& to, u8 flags, Bytes octets);
+  void add(Side& from, const Side& to, Bytes bytes);
+  void add_segment(Side& from, const Side& to, u8 flags, Bytes bytes);
 
   CaptureFile& file_;
   u32 interface_;

@@ -364,33 +364,33 @@ void MPAConnectionManager::ask(Connection& connection, Time now) {
 
 // Returns false if the connection is lost.
 bool MPAConnectionManager::flush(Connection& connection) {
-  const std::span<const u8> octets = connection.set_up.to_send();
-  if (octets.empty()) return true;
-  iovec piece{.iov_base = const_cast<u8*>(octets.data()), .iov_len = octets.size()};
+  const std::span<const u8> bytes = connection.set_up.to_send();
+  if (bytes.empty()) return true;
+  iovec piece{.iov_base = const_cast<u8*>(bytes.data()), .iov_len = bytes.size()};
   const i64 sent = connection.socket.send({&piece, 1});
   if (sent < 0) return errno == EAGAIN || errno == EINTR;
   if (connection.capture != nullptr)
-    connection.capture->on_sent(octets.first(static_cast<std::size_t>(sent)));
+    connection.capture->on_sent(bytes.first(static_cast<std::size_t>(sent)));
   connection.set_up.on_sent(static_cast<std::size_t>(sent));
   return true;
 }
 
 // A request that waits for the program says nothing more; its end says that it is withdrawn.
 void MPAConnectionManager::receive(Connection& connection, Time now) {
-  std::array<u8, 1024> octets;
+  std::array<u8, 1024> bytes;
   const bool only_looks = connection.stage == Connection::Stage::kRequested;
-  iovec place{.iov_base = octets.data(), .iov_len = octets.size()};
-  const i64 got = only_looks ? ::recv(connection.socket.get(), octets.data(), octets.size(),
+  iovec place{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  const i64 got = only_looks ? ::recv(connection.socket.get(), bytes.data(), bytes.size(),
                                       MSG_DONTWAIT | MSG_PEEK)
                              : connection.socket.receive({&place, 1});
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return lose(connection, got < 0 ? errno : ECONNRESET);
   if (only_looks) return watch(connection, EPOLLRDHUP);
-  const Bytes come = Bytes(octets).first(static_cast<std::size_t>(got));
+  const Bytes come = Bytes(bytes).first(static_cast<std::size_t>(got));
   if (connection.capture != nullptr) connection.capture->on_received(come);
   if (!connection.socket.is_encrypted() && looks_like_tls(come))
     tell_of_encrypted_peer(connection.remote.address);
-  const Bytes rest = connection.set_up.on_octets(come);
+  const Bytes rest = connection.set_up.on_bytes(come);
   follow(connection, rest, now);
 }
 
@@ -416,7 +416,7 @@ void MPAConnectionManager::follow(Connection& connection, Bytes rest, Time now) 
   establish(connection, rest, now);
 }
 
-// The first octets after a request come once it is answered: earlier octets are an error.
+// The first bytes after a request come once it is answered: earlier bytes are an error.
 void MPAConnectionManager::on_request(Connection& connection) {
   const auto found = listeners_.find(connection.listener);
   if (found == listeners_.end()) return erase(connection);
@@ -441,7 +441,7 @@ void MPAConnectionManager::on_request(Connection& connection) {
 Result<u64> MPAConnectionManager::open_stream(Connection& connection, QPN qpn, Time) {
   QueuePair* const qp = device_.find_qp(qpn);
   if (qp == nullptr) return failure(Status::kInvalidArgument);
-  const u32 segment = segment_octets_of(connection.socket.get());
+  const u32 segment = segment_bytes_of(connection.socket.get());
   const TCPTuple tcp = ends_of(connection.socket.get());
   if (local_ != nullptr && tcp.is_connected()) local_->announce(tcp, qpn);
   const Result<u64> number =

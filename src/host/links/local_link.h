@@ -1,7 +1,7 @@
 // LocalLink: a Link whose frames to a process of this host go through memory that both share
 // (local/outgoing_rings.h, which the device uses without us, too), all others through the link
 // below. A packet that comes through memory has no ICRC, and its source is the one that the memory
-// names. It may have been no frame at all: then there is a packet (decoded()), and octets that mean
+// names. It may have been no frame at all: then there is a packet (decoded()), and bytes that mean
 // nothing. All else is as on the wire.
 // A process that sleeps is woken through its ProcessChannel, which the link below receives from.
 // While the program polls, the link looks directly at the ring that frames came through last, so
@@ -98,7 +98,7 @@ class LocalLink final : public Link {
   PacketView packet_;                           // and its packet
   const PacketView* decoded_ = nullptr;         // if it came through memory
   Acknowledgement brought_{};                   // by it
-  std::array<u8, FrameRing::kMaxBody> copy_{};  // of its octets
+  std::array<u8, FrameRing::kMaxBody> copy_{};  // of its bytes
   bool has_left_ = false;
   bool has_appended_below_ = false, called_ = false;
   mutable LinkCounters counters_;

@@ -32,7 +32,7 @@ bool may_share_call(const Burst& a, const Burst& b) {
   return a.port == b.port && a.hop_limit == b.hop_limit;
 }
 
-// Where the interface computes no UDP checksums the kernel would, over each octet of each packet.
+// Where the interface computes no UDP checksums the kernel would, over each byte of each packet.
 // Cards and Linux's soft-RoCE send 0, which is none: the ICRC covers the packet.
 void go_without_checksums(int fd) { (void)set_option(fd, SOL_SOCKET, SO_NO_CHECK, 1); }
 

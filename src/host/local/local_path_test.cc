@@ -137,8 +137,8 @@ TEST_F(LocalPathTest, CopiesCountAsPackets) {
   const Adapter::Session target = b_.adapter().enter();
   const QPTraffic traffic = target->traffic_of(target->find_qp_from(QPN{0}));
   EXPECT_EQ(traffic.received_packets, kPackets);
-  EXPECT_GT(traffic.received_octets, kLocalPathSize);
-  EXPECT_EQ(traffic.received_octets, target->counters().port_rcv_octets);
+  EXPECT_GT(traffic.received_bytes, kLocalPathSize);
+  EXPECT_EQ(traffic.received_bytes, target->counters().port_rcv_bytes);
 }
 
 TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {

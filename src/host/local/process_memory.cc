@@ -319,7 +319,7 @@ bool ProcessMemory::write(const QPAttributes& qp, std::span<const MemoryPiece> f
   if (done)
     segment_.shared().counts.add(qp.dest_qp, {.writes = messages_in(to),
                                               .write_packets = packets_in(to, qp.path_mtu),
-                                              .write_octets = bytes_in(to)});
+                                              .write_bytes = bytes_in(to)});
   return done;
 }
 
@@ -333,7 +333,7 @@ bool ProcessMemory::read(const QPAttributes& qp, std::span<const PeerRange> from
   if (done)
     segment_.shared().counts.add(qp.dest_qp, {.reads = messages_in(from),
                                               .read_packets = packets_in(from, qp.path_mtu),
-                                              .read_octets = bytes_in(from)});
+                                              .read_bytes = bytes_in(from)});
   return done;
 }
 

@@ -35,7 +35,7 @@ TEST_F(SettlingMemoryTest, IsTakenAtOnceWhereItIsNew) {
 TEST_F(SettlingMemoryTest, WaitsWhereItWasTakenBefore) {
   settling_.add(at_address(0x1000, 0x2000), at(ms(0)));
   EXPECT_EQ(take(ms(0)), 0x1000u);
-  settling_.add(at_address(0x2fff, 0x1000), at(ms(40)));  // one octet of it
+  settling_.add(at_address(0x2fff, 0x1000), at(ms(40)));  // one byte of it
   EXPECT_EQ(settling_.next(), at(ms(140)));
   EXPECT_EQ(take(ms(139)), 0u);
   settling_.add(at_address(0x8000, 0x1000), at(ms(139)));  // new, so before it

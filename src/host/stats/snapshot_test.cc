@@ -25,7 +25,7 @@ StatsAnswer example() {
   answer.qps[1].qpn = QPN{0x4002};
   answer.qps[1].type = QPType::kUD;
   answer.qps[1].state = QPState::kError;
-  answer.qps[1].traffic.sent_octets = 4096;
+  answer.qps[1].traffic.sent_bytes = 4096;
   answer.qps[1].transport.rnr_nak_retry_err = 5;
   return answer;
 }
@@ -54,7 +54,7 @@ TEST(SnapshotTest, AnAnswerBothWays) {
   EXPECT_EQ(answer->qps[0].sq_psn, PSN{0x123456});
   EXPECT_EQ(answer->qps[0].rq_psn, PSN{0xfedcba});
   EXPECT_EQ(answer->qps[1].state, QPState::kError);
-  EXPECT_EQ(answer->qps[1].traffic.sent_octets, 4096u);
+  EXPECT_EQ(answer->qps[1].traffic.sent_bytes, 4096u);
   EXPECT_EQ(answer->qps[1].transport.rnr_nak_retry_err, 5u);
   EXPECT_EQ(answer->encode(), bytes);
 }

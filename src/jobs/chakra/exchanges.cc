@@ -16,8 +16,8 @@ using Kind = Node::Kind;
 
 // Returns the bytes of the operation as the simulator counts them. Traces count the bytes that the
 // rank begins with; an AllGather ends with all ranks' parts.
-u64 octets_of(const Node& node, std::size_t members) {
-  return node.operation == Operation::kAllGather ? node.octets * members : node.octets;
+u64 bytes_of(const Node& node, std::size_t members) {
+  return node.operation == Operation::kAllGather ? node.bytes * members : node.bytes;
 }
 
 class Finder {
@@ -90,9 +90,9 @@ class Finder {
     item.exchange = party.exchanges[count];
     Exchange& exchange = found_.all[item.exchange];
     exchange.items[item.member] = number;
-    const u64 octets = octets_of(*item.node, party.ranks.size());
-    if (octets > collectives::kMaxOctets) return complain(rank, number, "more than 1 TiB");
-    if (exchange.operation != *item.node->operation || exchange.octets != octets)
+    const u64 bytes = bytes_of(*item.node, party.ranks.size());
+    if (bytes > collectives::kMaxBytes) return complain(rank, number, "more than 1 TiB");
+    if (exchange.operation != *item.node->operation || exchange.bytes != bytes)
       complain(rank, number, differs(exchange, rank));
   }
 
@@ -103,7 +103,7 @@ class Finder {
     found_.all.push_back(
         {.party = party_number,
          .operation = *node.operation,
-         .octets = octets_of(node, party.ranks.size()),
+         .bytes = bytes_of(node, party.ranks.size()),
          .root = static_cast<u32>(root != party.ranks.end() ? root - party.ranks.begin() : 0),
          .items = std::vector<u32>(party.ranks.size(), Item::kNone)});
   }
@@ -113,9 +113,9 @@ class Finder {
     const Party& party = found_.parties[exchange.party];
     u32 other = 0;
     while (exchange.items[other] == Item::kNone || party.ranks[other] == rank) ++other;
-    return fmt::format("it is to be one operation with {}an {} of {} octets",
+    return fmt::format("it is to be one operation with {}an {} of {} bytes",
                        place(party.ranks[other], exchange.items[other]),
-                       name_of(exchange.operation), exchange.octets);
+                       name_of(exchange.operation), exchange.bytes);
   }
 
   // --- messages
@@ -134,7 +134,7 @@ class Finder {
     sent_[{rank, receiver, item.node->tag}].push_back(item.exchange);
     found_.all.push_back({.party = known->second,
                           .operation = Operation::kBroadcast,
-                          .octets = item.node->octets,
+                          .bytes = item.node->bytes,
                           .root = 0,
                           .items = {number, Item::kNone}});
   }
@@ -156,10 +156,10 @@ class Finder {
     item.member = 1;
     Exchange& exchange = found_.all[item.exchange];
     exchange.items[1] = number;
-    if (exchange.octets != node.octets)
+    if (exchange.bytes != node.bytes)
       complain(rank, number,
-               fmt::format("it receives {} octets of {}{} octets", node.octets,
-                           place(static_cast<u32>(node.peer), exchange.items[0]), exchange.octets));
+               fmt::format("it receives {} bytes of {}{} bytes", node.bytes,
+                           place(static_cast<u32>(node.peer), exchange.items[0]), exchange.bytes));
   }
 
   void look_for_missing() {

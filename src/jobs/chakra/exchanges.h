@@ -24,7 +24,7 @@ struct Party {
 struct Exchange {
   u32 party = 0;
   collectives::Operation operation{};  // a message: kBroadcast by its sender
-  u64 octets = 0;                      // as nccl-tests counts them
+  u64 bytes = 0;                       // as nccl-tests counts them
   u32 root = 0;                        // a member
   std::vector<u32> items;              // by member: the item of its rank
 };

@@ -108,7 +108,7 @@ class Writer {
                                 ? Purpose::kMessage
                                 : Purpose::kCollective;
     const u32 operation =
-        builder_.operation(communicator, exchange.operation, exchange.octets, exchange.root);
+        builder_.operation(communicator, exchange.operation, exchange.bytes, exchange.root);
     return {
         {communicator, builder_.operate(item.node->name, purpose, operation, std::move(after))}};
   }

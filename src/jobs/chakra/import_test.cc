@@ -49,27 +49,27 @@ class File {
   u64 computes(u64 micros, const std::vector<u64>& after = {}) {
     return add(wire::COMPUTE, after, micros);
   }
-  u64 all_reduce(u64 octets, const std::vector<u64>& after = {}, const std::string& group = "") {
-    return add(wire::COLLECTIVE, after, 0, {{"comm_type", wire::ALL_REDUCE}, {"comm_size", octets}},
+  u64 all_reduce(u64 bytes, const std::vector<u64>& after = {}, const std::string& group = "") {
+    return add(wire::COLLECTIVE, after, 0, {{"comm_type", wire::ALL_REDUCE}, {"comm_size", bytes}},
                group);
   }
-  u64 send(u64 to, u64 octets, const std::vector<u64>& after = {}, u64 tag = 0) {
-    return add(wire::SEND, after, 0, {{"comm_dst", to}, {"comm_size", octets}, {"comm_tag", tag}});
+  u64 send(u64 to, u64 bytes, const std::vector<u64>& after = {}, u64 tag = 0) {
+    return add(wire::SEND, after, 0, {{"comm_dst", to}, {"comm_size", bytes}, {"comm_tag", tag}});
   }
-  u64 receive(u64 from, u64 octets, const std::vector<u64>& after = {}, u64 tag = 0) {
+  u64 receive(u64 from, u64 bytes, const std::vector<u64>& after = {}, u64 tag = 0) {
     return add(wire::RECEIVE, after, 0,
-               {{"comm_src", from}, {"comm_size", octets}, {"comm_tag", tag}});
+               {{"comm_src", from}, {"comm_size", bytes}, {"comm_tag", tag}});
   }
   void append(const google::protobuf::MessageLite& message) {
-    google::protobuf::io::StringOutputStream stream(&octets_);
+    google::protobuf::io::StringOutputStream stream(&bytes_);
     google::protobuf::io::CodedOutputStream out(&stream);
     out.WriteVarint32(static_cast<u32>(message.ByteSizeLong()));
     message.SerializeToCodedStream(&out);
   }
-  [[nodiscard]] const std::string& octets() const { return octets_; }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
  private:
-  std::string octets_;
+  std::string bytes_;
   u64 next_ = 0;
 };
 
@@ -84,7 +84,7 @@ fabric::Parsed<Job> job_of(const std::vector<File>& files, const std::string& mo
                   [&](const std::string& name) -> fabric::Parsed<std::string> {
                     if (name == "groups.json") return R"({"7": [0, 1], "8": [3, 2]})";
                     for (std::size_t i = 0; i < files.size(); ++i)
-                      if (name == "t." + std::to_string(i) + ".et") return files[i].octets();
+                      if (name == "t." + std::to_string(i) + ".et") return files[i].bytes();
                     return tl::unexpected(fabric::InputError{name + " is not there"});
                   });
 }
@@ -108,7 +108,7 @@ StepResult run(const std::vector<File>& files, const std::string& more = "") {
   return run_step(*job, [](const Progress&) { return false; });
 }
 
-constexpr u64 kMega = 45'000'000;  // octets: 100 us at a GPU's 450 GB/s
+constexpr u64 kMega = 45'000'000;  // bytes: 100 us at a GPU's 450 GB/s
 
 // 10 us, then a message of 100 us and 0.7 us, then 5 us.
 TEST(ChakraImport, AMessageGoesAtNVLinksRate) {
@@ -137,10 +137,10 @@ TEST(ChakraImport, SizesAreThoseThatRanksBeginWith) {
     file.add(wire::COLLECTIVE, {}, 0, {{"comm_type", wire::ALL_GATHER}, {"comm_size", 1000}});
   const StepResult result = run(files);
   ASSERT_EQ(result.mistake, "");
-  EXPECT_EQ(result.program->shape_of(0).octets, 4000u);
+  EXPECT_EQ(result.program->shape_of(0).bytes, 4000u);
 }
 
-// 2 G operations at 1 T, or 8 M octets at 1 T octets a second: 2 ms, or 8 us.
+// 2 G operations at 1 T, or 8 M bytes at 1 T bytes a second: 2 ms, or 8 us.
 TEST(ChakraImport, WhatHasNoTimeTakesTheRooflines) {
   std::vector<File> files(2);
   files[0].add(wire::COMPUTE, {}, 0, {{"num_ops", 2'000'000'000}, {"tensor_size", 8'000'000}});
@@ -246,7 +246,7 @@ TEST(ChakraImport, MistakesNameTheFileAndTheNode) {
               b.all_reduce(104);
             }),
             "job.yaml:2: chakra.traces: t.1.et: node 0 (n0): it is to be one operation with "
-            "t.0.et: node 0 (n0): an all reduce of 100 octets");
+            "t.0.et: node 0 (n0): an all reduce of 100 bytes");
   EXPECT_EQ(with([](File& a, File&) { a.all_reduce(100, {}, "5"); }),
             "job.yaml:2: chakra.traces: t.0.et: node 0 (n0): there is no group 5");
   EXPECT_EQ(with([](File& a, File&) { a.send(1, 100); }),
@@ -271,9 +271,9 @@ TEST(ChakraImport, EveryTruncationIsRefusedOrShorter) {
   std::vector<File> files(1);
   files[0].computes(3);
   files[0].computes(4, {0});
-  const std::string& whole = files[0].octets();
-  const auto read = [](const std::string& octets) {
-    return chakra::read_trace("t.0.et", octets, 0, chakra::Dependencies::kData);
+  const std::string& whole = files[0].bytes();
+  const auto read = [](const std::string& bytes) {
+    return chakra::read_trace("t.0.et", bytes, 0, chakra::Dependencies::kData);
   };
   ASSERT_EQ(read(whole)->nodes.size(), 2u);
   for (std::size_t n = 0; n < whole.size(); ++n) {

@@ -82,7 +82,7 @@ double seconds_of(const Node& node, const GPU& gpu) {
   if (!computes && node.kind != Node::Kind::kMemory) return 0;
   if (node.lasts != Duration() || node.is_of_cpu) return node.lasts.seconds();
   return gpu.seconds_of(computes ? static_cast<double>(node.operations) : 0,
-                        static_cast<double>(node.tensor_octets));
+                        static_cast<double>(node.tensor_bytes));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct RankGraph {
   std::vector<Item> items;
 };
 
-// Computing takes what the trace says; else the roofline of its operations and octets on that GPU
+// Computing takes what the trace says; else the roofline of its operations and bytes on that GPU
 // (Williams et al., Roofline, CACM 2009). The trace outlives it.
 [[nodiscard]] fabric::Parsed<RankGraph> graph_of(const Trace& trace, const GPU& gpu);
 

@@ -28,13 +28,13 @@ std::vector<chakra::Trace> read_traces(fabric::Section& section, u32 ranks,
   if (pattern.empty()) section.complain("traces", "missing: as traces/name.{rank}.et");
   for (u32 rank = 0; rank < ranks && !pattern.empty(); ++rank) {
     const std::string file = file_of(pattern, rank);
-    const fabric::Parsed<std::string> octets = read_file(file);
-    if (!octets) {
+    const fabric::Parsed<std::string> bytes = read_file(file);
+    if (!bytes) {
       section.complain("traces",
-                       fmt::format("{} (there are {} GPUs)", octets.error().message, ranks));
+                       fmt::format("{} (there are {} GPUs)", bytes.error().message, ranks));
       return {};
     }
-    fabric::Parsed<chakra::Trace> trace = chakra::read_trace(file, *octets, rank, which);
+    fabric::Parsed<chakra::Trace> trace = chakra::read_trace(file, *bytes, rank, which);
     if (!trace) {
       section.complain("traces", trace.error().message);
       return {};

@@ -107,7 +107,7 @@ std::optional<Operation> operation_of(u64 type) {
   }
 }
 
-constexpr u64 kBarrierOctets = 4;  // one element, that all add to
+constexpr u64 kBarrierBytes = 4;  // one element, that all add to
 
 // Returns the error, or "" if there is none.
 std::string read_collective(const Attributes& attributes, Node& node) {
@@ -121,7 +121,7 @@ std::string read_collective(const Attributes& attributes, Node& node) {
         *type);
   node.group = attributes.text("pg_name");
   node.root = attributes.count("comm_src");
-  if (*type == wire::BARRIER) node.octets = kBarrierOctets;
+  if (*type == wire::BARRIER) node.bytes = kBarrierBytes;
   if (*type != wire::BARRIER && !attributes.count("comm_size"))
     return "a collective operation without comm_size";
   return "";
@@ -154,11 +154,11 @@ std::string read_node(const wire::Node& from, u32 rank, Dependencies which, Node
   if (from.duration_micros() > kMostMicroseconds) return "it lasts for more than eleven days";
   node.lasts = us(static_cast<i64>(from.duration_micros()));
   node.operations = attributes.count("num_ops").value_or(0);
-  node.tensor_octets = attributes.count("tensor_size").value_or(0);
-  node.octets = attributes.count("comm_size").value_or(0);
-  if (std::max(node.operations, node.tensor_octets) > kMostOperations)
-    return "it computes more than 2^62 operations or octets";
-  if (node.octets > collectives::kMaxOctets) return "comm_size: at most 1 TiB";
+  node.tensor_bytes = attributes.count("tensor_size").value_or(0);
+  node.bytes = attributes.count("comm_size").value_or(0);
+  if (std::max(node.operations, node.tensor_bytes) > kMostOperations)
+    return "it computes more than 2^62 operations or bytes";
+  if (node.bytes > collectives::kMaxBytes) return "comm_size: at most 1 TiB";
   // The CPU's part in communication is the call. Another node has the operation that the call
   // begins.
   if (node.is_of_cpu && node.kind != Kind::kNothing) node.kind = Kind::kComputes;
@@ -174,16 +174,16 @@ std::string place_of(const Trace& trace, const Node& node) {
   return fmt::format("{}: node {} ({}): ", trace.file, node.id, node.name);
 }
 
-fabric::Parsed<Trace> read_trace(std::string file, const std::string& octets, u32 rank,
+fabric::Parsed<Trace> read_trace(std::string file, const std::string& bytes, u32 rank,
                                  Dependencies which) {
   Trace trace{.file = std::move(file), .nodes = {}, .groups = {}};
   const auto wrong = [](const std::string& what) {
     return tl::unexpected(fabric::InputError{what});
   };
-  if (octets.size() > kMostOctets) return wrong(trace.file + ": more than 1 GiB");
-  if (octets.starts_with("\x1f\x8b")) return wrong(trace.file + ": compressed; gunzip it first");
-  CodedInputStream in(reinterpret_cast<const u8*>(octets.data()), static_cast<int>(octets.size()));
-  const CodedInputStream::Limit whole = in.PushLimit(static_cast<int>(octets.size()));
+  if (bytes.size() > kMostBytes) return wrong(trace.file + ": more than 1 GiB");
+  if (bytes.starts_with("\x1f\x8b")) return wrong(trace.file + ": compressed; gunzip it first");
+  CodedInputStream in(reinterpret_cast<const u8*>(bytes.data()), static_cast<int>(bytes.size()));
+  const CodedInputStream::Limit whole = in.PushLimit(static_cast<int>(bytes.size()));
   wire::GlobalMetadata metadata;
   if (!read_message(in, metadata))
     return wrong(trace.file + ": no execution trace: it does not begin with GlobalMetadata");
@@ -191,7 +191,7 @@ fabric::Parsed<Trace> read_trace(std::string file, const std::string& octets, u3
     const int at = in.CurrentPosition();
     wire::Node message;
     if (!read_message(in, message))
-      return wrong(fmt::format("{}: no node at octet {}, behind {} nodes", trace.file, at,
+      return wrong(fmt::format("{}: no node at byte {}, behind {} nodes", trace.file, at,
                                trace.nodes.size()));
     if (trace.nodes.size() == kMostNodes)
       return wrong(fmt::format("{}: more than {} nodes", trace.file, kMostNodes));

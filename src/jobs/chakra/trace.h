@@ -17,7 +17,7 @@ namespace verbena::jobs::chakra {
 
 // The limits of a trace.
 inline constexpr u64 kMostNodes = u64{1} << 22;
-inline constexpr u64 kMostOctets = u64{1} << 30;
+inline constexpr u64 kMostBytes = u64{1} << 30;
 
 struct Node {
   enum class Kind : u8 {
@@ -36,10 +36,10 @@ struct Node {
   std::vector<u64> after;  // ids
   Duration lasts{};        // 0: not told
   u64 operations = 0;      // floating-point operations, kComputes
-  u64 tensor_octets = 0;   // read and written, kComputes and kMemory
+  u64 tensor_bytes = 0;    // read and written, kComputes and kMemory
   // --- of communication
   std::optional<collectives::Operation> operation;  // kOperates
-  u64 octets = 0;                                   // that the rank begins with
+  u64 bytes = 0;                                    // that the rank begins with
   u64 peer = 0;                                     // a rank, of kSends and kReceives
   u64 tag = 0;
   std::string group;        // of kOperates; "": all ranks
@@ -58,10 +58,10 @@ struct Trace {
 // those.
 enum class Dependencies : u8 { kData, kDataAndControl };
 
-// `octets`: the bytes of the file. `rank`: the rank of the trace. The error names the file, and the
+// `bytes`: the bytes of the file. `rank`: the rank of the trace. The error names the file, and the
 // node if it is the error of one.
-[[nodiscard]] fabric::Parsed<Trace> read_trace(std::string file, const std::string& octets,
-                                               u32 rank, Dependencies which);
+[[nodiscard]] fabric::Parsed<Trace> read_trace(std::string file, const std::string& bytes, u32 rank,
+                                               Dependencies which);
 
 // "prefix.3.et: node 17 (all_reduce): " for what is wrong with it.
 [[nodiscard]] std::string place_of(const Trace& trace, const Node& node);

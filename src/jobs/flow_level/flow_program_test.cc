@@ -133,7 +133,7 @@ TEST(FlowLevelError, IsThatOfASmallerJob) {
     const CollectiveResult result = run_collective(*job, shape, never);
     ASSERT_TRUE(result.flow_error.has_value());
     EXPECT_EQ(result.flow_error->gpus, 64u);
-    EXPECT_EQ(result.flow_error->octets, 16u << 20);
+    EXPECT_EQ(result.flow_error->bytes, 16u << 20);
     EXPECT_LT(std::abs(result.flow_error->error), 0.12) << name_of(shape.algorithm);
   }
   const std::string text = text_of(*job, run_job(*job, never).collectives);

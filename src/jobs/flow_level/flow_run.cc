@@ -18,7 +18,7 @@ using collectives::Step;
 
 struct Flows {
   Paths paths;
-  std::vector<double> octets;
+  std::vector<double> bytes;
   std::vector<double> latency;  // of a packet, where nothing else is
 };
 
@@ -33,8 +33,8 @@ class FlowLevel {
         config_(config),
         stop_(stop),
         ways_(topology) {
-    const double packet = config.packet_octets;
-    const double share = packet / (packet + config.header_octets);
+    const double packet = config.packet_bytes;
+    const double share = packet / (packet + config.header_bytes);
     for (const fabric::TopologyLink& link : topology.links)
       for (u32 direction = 0; direction < 2; ++direction)
         capacity_.push_back(share * static_cast<double>(link.config.rate.bps()) / 8);
@@ -47,8 +47,8 @@ class FlowLevel {
 
  private:
   void add_stage(const Stage& stage, std::size_t lanes, double times, Flows& flows);
-  void add_flows(u32 from, u32 to, u32 lane, double octets, Flows& flows);  // of all groups
-  void add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows);
+  void add_flows(u32 from, u32 to, u32 lane, double bytes, Flows& flows);  // of all groups
+  void add_flow(u32 from, u32 to, u32 lane, double bytes, Flows& flows);
   double latency_of(const std::vector<u32>& way) const;
   struct Round {
     double together = 0;  // all channels, without latency
@@ -64,7 +64,7 @@ class FlowLevel {
   const FlowLevelConfig config_;
   const Stop& stop_;
   Ways ways_;
-  std::vector<double> capacity_;  // octets per second: of link directions, then NVLink out and in
+  std::vector<double> capacity_;  // bytes per second: of link directions, then NVLink out and in
   u32 nvlink_ = 0;                // the first of these
   std::vector<u32> way_;
   std::string mistake_;
@@ -72,20 +72,20 @@ class FlowLevel {
 
 double FlowLevel::latency_of(const std::vector<u32>& way) const {
   double seconds = 0;
-  const double octets = config_.packet_octets + config_.header_octets;
+  const double bytes = config_.packet_bytes + config_.header_bytes;
   for (std::size_t i = 0; i < way.size(); ++i) {
     const fabric::LinkConfig& link = topology_.links[way[i] / 2].config;
     seconds += link.delay.seconds();
     if (i == 0) continue;
     seconds += config_.switch_latency.seconds();
-    if (!config_.cuts_through) seconds += octets * 8 / static_cast<double>(link.rate.bps());
+    if (!config_.cuts_through) seconds += bytes * 8 / static_cast<double>(link.rate.bps());
   }
   return seconds;
 }
 
-void FlowLevel::add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows) {
+void FlowLevel::add_flow(u32 from, u32 to, u32 lane, double bytes, Flows& flows) {
   flows.paths.begin_flow();
-  flows.octets.push_back(octets);
+  flows.bytes.push_back(bytes);
   if (cluster_.share_a_node(from, to)) {
     flows.paths.add(nvlink_ + 2 * from);
     flows.paths.add(nvlink_ + 2 * to + 1);
@@ -104,10 +104,10 @@ void FlowLevel::add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows
   flows.latency.push_back(latency_of(way_));
 }
 
-void FlowLevel::add_flows(u32 from, u32 to, u32 lane, double octets, Flows& flows) {
-  if (groups_ == nullptr) return add_flow(from, to, lane, octets, flows);
+void FlowLevel::add_flows(u32 from, u32 to, u32 lane, double bytes, Flows& flows) {
+  if (groups_ == nullptr) return add_flow(from, to, lane, bytes, flows);
   for (u32 group = 0; group < groups_->groups() && mistake_.empty(); ++group)
-    add_flow(groups_->member(group, from), groups_->member(group, to), lane, octets, flows);
+    add_flow(groups_->member(group, from), groups_->member(group, to), lane, bytes, flows);
 }
 
 // Adds the messages that all ranks send in one round, `times` over, on the first `lanes` lanes of
@@ -129,8 +129,8 @@ FlowLevel::Round FlowLevel::round(const Stage& stage) {
   Flows all, one;
   add_stage(stage, stage.lanes.size(), 1, all);
   add_stage(stage, 1, 1, one);
-  const double together = busiest_time(all.paths, capacity_, all.octets);
-  if (one.octets.empty()) return {.together = together, .lockstep = together};
+  const double together = busiest_time(all.paths, capacity_, all.bytes);
+  if (one.bytes.empty()) return {.together = together, .lockstep = together};
   // Two channels of one NIC share it packet by packet: their messages of a round begin and end at
   // the same time, and neither hides the other's latency. More of them drift apart, and so do those
   // of nodes with several GPUs, whose messages queue at NVLink's ports: there the latency is
@@ -140,8 +140,8 @@ FlowLevel::Round FlowLevel::round(const Stage& stage) {
   if (stage.pace == Pace::kSlowest)
     return {.together = together,
             .lockstep = together + (is_in_step ? longest : 0),
-            .alone = busiest_time(one.paths, capacity_, one.octets) + longest};
-  std::vector<double> ends = end_times(one.paths, capacity_, one.octets);
+            .alone = busiest_time(one.paths, capacity_, one.bytes) + longest};
+  std::vector<double> ends = end_times(one.paths, capacity_, one.bytes);
   for (std::size_t i = 0; i < ends.size(); ++i) ends[i] += one.latency[i];
   return {
       .together = together,
@@ -171,7 +171,7 @@ FlowLevelResult FlowLevel::run() {
     if (pipeline.pieces > 1) add_stage(stage, stage.lanes.size(), rounds, together);
   }
   if (pipeline.pieces > 1) {
-    busiest = std::max(busiest, busiest_time(together.paths, capacity_, together.octets));
+    busiest = std::max(busiest, busiest_time(together.paths, capacity_, together.bytes));
     result.seconds += static_cast<double>(pipeline.pieces - 1) * busiest;
   }
   result.mistake = mistake_;

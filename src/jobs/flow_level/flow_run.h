@@ -17,11 +17,11 @@
 namespace verbena::jobs {
 
 struct FlowLevelConfig {
-  u32 packet_octets = 4096;     // of payload
-  u32 header_octets = 50 + 12;  // of each packet, on the wire; fabric::packet_sizes()
-  Duration switch_latency{};    // of each switch on the way
-  bool cuts_through = false;    // switches do not wait for a packet's end
-  u64 seed = 1;                 // of ECMP's choices
+  u32 packet_bytes = 4096;     // of payload
+  u32 header_bytes = 50 + 12;  // of each packet, on the wire; fabric::packet_sizes()
+  Duration switch_latency{};   // of each switch on the way
+  bool cuts_through = false;   // switches do not wait for a packet's end
+  u64 seed = 1;                // of ECMP's choices
 };
 
 struct FlowLevelResult {

@@ -43,7 +43,7 @@ double by_packets(const Shape& shape, const TestNetwork& net) {
 }
 
 TEST(FlowLevel, ARingIsItsClosedForm) {
-  const Shape shape{.ranks = 8, .octets = 8u << 20};
+  const Shape shape{.ranks = 8, .bytes = 8u << 20};
   const double round = (1u << 20) * (4096.0 + 62) / 4096 * 8 / 100e9 + 2e-6 + 4158 * 8 / 100e9;
   EXPECT_NEAR(by_flows(shape, star(8, kLink)), 14 * round, 1e-9);
 }
@@ -54,8 +54,8 @@ TEST(FlowLevel, APipelineTakesATimeForEachHopAndEachFurtherChunk) {
   const Shape shape{.operation = Operation::kBroadcast,
                     .algorithm = Algorithm::kRing,
                     .ranks = 4,
-                    .octets = 8u << 20,
-                    .chunk_octets = 1u << 20};
+                    .bytes = 8u << 20,
+                    .chunk_bytes = 1u << 20};
   const double chunk = (1u << 20) * (4096.0 + 62) / 4096 * 8 / 100e9;
   const double latency = 2e-6 + 4158 * 8 / 100e9;
   EXPECT_NEAR(by_flows(shape, star(4, kLink)), (3 + 7) * chunk, 3 * latency);
@@ -74,8 +74,8 @@ TEST(FlowLevel, AgreesWithPackets) {
     const Shape shape{.operation = operation,
                       .algorithm = algorithm,
                       .ranks = 16,
-                      .octets = 8u << 20,
-                      .chunk_octets = operation == Operation::kBroadcast ? 1u << 18 : 0};
+                      .bytes = 8u << 20,
+                      .chunk_bytes = operation == Operation::kBroadcast ? 1u << 18 : 0};
     EXPECT_NEAR(by_flows(shape, hub) / by_packets(shape, hub), 1, 0.05)
         << name_of(operation) << " by " << name_of(algorithm);
   }
@@ -83,7 +83,7 @@ TEST(FlowLevel, AgreesWithPackets) {
     const Shape shape{.algorithm = algorithm,
                       .ranks = 16,
                       .ranks_per_node = 4,
-                      .octets = 16u << 20,
+                      .bytes = 16u << 20,
                       .channels = 4};
     EXPECT_NEAR(by_flows(shape, railed) / by_packets(shape, railed), 1, 0.15) << name_of(algorithm);
   }
@@ -96,7 +96,7 @@ TEST(FlowLevel, TwoChannelsDoNotHideEachOthersLatencyAndFourDo) {
   for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kHalvingDoubling})
     for (const u32 channels : {2u, 4u}) {
       const Shape shape{
-          .algorithm = algorithm, .ranks = 16, .octets = 1u << 20, .channels = channels};
+          .algorithm = algorithm, .ranks = 16, .bytes = 1u << 20, .channels = channels};
       EXPECT_NEAR(by_flows(shape, hub) / by_packets(shape, hub), 1, 0.1)
           << name_of(algorithm) << ", " << channels;
     }
@@ -105,7 +105,7 @@ TEST(FlowLevel, TwoChannelsDoNotHideEachOthersLatencyAndFourDo) {
 TEST(FlowLevel, NoWayIsSaid) {
   const TestNetwork net = rails(2, 2, 0, kLink);
   const auto schedule =
-      collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .octets = 4096});
+      collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .bytes = 4096});
   const Cluster cluster{.gpus_per_node = 2, .nics = net.hosts};
   EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}, kNever).mistake,
             "there is no way from the NIC of rank 1 to that of rank 2");
@@ -113,7 +113,7 @@ TEST(FlowLevel, NoWayIsSaid) {
 
 TEST(FlowLevel, CanBeStopped) {
   const TestNetwork net = star(2, kLink);
-  const auto schedule = collectives::make_schedule({.ranks = 2, .octets = 4096});
+  const auto schedule = collectives::make_schedule({.ranks = 2, .bytes = 4096});
   const Cluster cluster{.gpus_per_node = 1, .nics = net.hosts};
   EXPECT_EQ(
       run_flow_level(*schedule, cluster, net.topology, {}, [](const Progress&) { return true; })

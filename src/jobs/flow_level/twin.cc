@@ -6,7 +6,7 @@ namespace verbena::jobs {
 namespace {
 
 constexpr u32 kNone = ~u32{0};
-constexpr u64 kLeastOctets = 64 * 1024;  // of the operation
+constexpr u64 kLeastBytes = 64 * 1024;  // of the operation
 
 // Hosts of the first ranks, and all switches above them.
 std::vector<bool> nodes_for(const fabric::Topology& topology,
@@ -59,10 +59,10 @@ std::optional<Job> twin_of(const Job& job, const collectives::Shape& shape) {
   collectives::Shape small = shape;
   small.ranks = ranks;
   small.root = std::min(small.root, ranks - 1);
-  const u64 octets = static_cast<u64>(static_cast<double>(shape.octets) * ranks / shape.ranks);
-  const u64 unit = u64{ranks} * shape.element_octets;
-  small.octets = std::min(shape.octets, std::max(octets, kLeastOctets)) / unit * unit;
-  if (small.octets == 0) small.octets = unit;
+  const u64 bytes = static_cast<u64>(static_cast<double>(shape.bytes) * ranks / shape.ranks);
+  const u64 unit = u64{ranks} * shape.element_bytes;
+  small.bytes = std::min(shape.bytes, std::max(bytes, kLeastBytes)) / unit * unit;
+  if (small.bytes == 0) small.bytes = unit;
   twin->shapes = {small};
   return twin;
 }

@@ -11,15 +11,15 @@ namespace {
 
 using Passing = HostStep::Passing;
 
-// PCI Express 5.0 x16: 32 GT/s on 16 lanes at 128/130 are 504 Gb/s; of packets with 256 octets of
+// PCI Express 5.0 x16: 32 GT/s on 16 lanes at 128/130 are 504 Gb/s; of packets with 256 bytes of
 // payload and 28 of header and framing, 454 Gb/s. PCI-SIG, PCI Express Base Specification 5.0.
 constexpr Rate kPCIe = gbps(454);
 constexpr std::string_view kPCIeSource =
-    "PCIe 5.0 x16 with 256 octets in a TLP; latency: Neugebauer et al., SIGCOMM 2018, 3 and 6";
+    "PCIe 5.0 x16 with 256 bytes in a TLP; latency: Neugebauer et al., SIGCOMM 2018, 3 and 6";
 // A read over PCIe takes 0.5 to 1 us, a posted write half of it; a doorbell before the read.
 constexpr Duration kRead = ns(900), kWrite = ns(300);
 
-// cudaMemcpy: 6 to 7 us before octets move (README of NVIDIA's GDRCopy).
+// cudaMemcpy: 6 to 7 us before bytes move (README of NVIDIA's GDRCopy).
 constexpr HostStep kToHost = {.name = "GPU memory to host memory (cudaMemcpy)",
                               .latency = ns(6500),
                               .rate = kPCIe,
@@ -161,8 +161,8 @@ constexpr HostPathModel kGPUDirect = {.name = "gpudirect",
 
 }  // namespace
 
-Duration HostStep::cpu_time(u64 octets) const {
-  return is_of_cpu ? cpu_per_message + time_at(rate, octets) : cpu_per_message;
+Duration HostStep::cpu_time(u64 bytes) const {
+  return is_of_cpu ? cpu_per_message + time_at(rate, bytes) : cpu_per_message;
 }
 
 const HostPathModel& model_of(HostPathKind kind) {

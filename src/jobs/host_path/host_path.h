@@ -32,11 +32,11 @@ struct HostStep {
   // slower.
   Rate rate = Rate::unlimited();
   Passing passing = Passing::kThrough;
-  bool is_of_cpu = false;      // each octet is
-  Duration cpu_per_message{};  // beside that of octets, which is 1 / rate, where it is of the CPU
+  bool is_of_cpu = false;      // each byte is
+  Duration cpu_per_message{};  // beside that of bytes, which is 1 / rate, where it is of the CPU
   std::string_view source;
 
-  [[nodiscard]] Duration cpu_time(u64 octets) const;
+  [[nodiscard]] Duration cpu_time(u64 bytes) const;
 };
 
 struct HostPathModel {
@@ -59,7 +59,7 @@ struct HostPathConfig {
 
 // One direction of a path, in numbers.
 struct HostPathSums {
-  Duration latency{};                // of a message without octets
+  Duration latency{};                // of a message without bytes
   Rate whole = Rate::unlimited();    // of steps that take whole messages; unlimited if none does
   Rate through = Rate::unlimited();  // of the slowest of the others, with all cores
 };

@@ -24,7 +24,7 @@ TEST(HostPathJob, ARingOverTCPAndIWARPIsAsFastAsItsFramesAllow) {
     const CollectiveResult result =
         run(std::string("technology: ") + technology + "\nlinks: {delay: 100ns}\n");
     ASSERT_EQ(result.mistake, "");
-    // 100 Gb/s, 8948 octets of 9018; the start of the windows is in it.
+    // 100 Gb/s, 8948 bytes of 9018; the start of the windows is in it.
     EXPECT_NEAR(result.bus_bandwidth() / (12.5e9 * 8948 / 9018), 1, 0.05) << technology;
     EXPECT_EQ(result.by_packets->repairs.timeouts, 0u);
   }

@@ -36,7 +36,7 @@ TEST(HostPath, EachWayIsBetterThanTheOneBefore) {
   EXPECT_LT(sums_of(offload.sending, 1).latency, sums_of(kernel.sending, 1).latency);
 }
 
-TEST(HostPath, OnlyTheCPUsTimeGrowsWithOctets) {
+TEST(HostPath, OnlyTheCPUsTimeGrowsWithBytes) {
   for (const HostPathKind kind : kHostPathKinds) {
     Duration small, large;
     for (const HostStep& step : model_of(kind).receiving) {

@@ -15,28 +15,28 @@ namespace verbena::jobs {
 class HostSide {
  public:
   // Returns when the NIC, with a line of rate `line`, begins with a message that the GPU has now.
-  [[nodiscard]] Time send(const HostPathSums& path, u64 octets, Rate line, Time now) {
-    const Time copied = copy(path, octets, now);
+  [[nodiscard]] Time send(const HostPathSums& path, u64 bytes, Rate line, Time now) {
+    const Time copied = copy(path, bytes, now);
     if (path.through >= line) return copied + path.latency;
     const Time begins = std::max(copied + path.latency, through_free_);
-    through_free_ = begins + duration_of(path.through, octets);
+    through_free_ = begins + duration_of(path.through, bytes);
     return begins;
   }
   // Returns when the GPU has a message whose last byte the NIC has now, after a line of rate
   // `line`.
-  [[nodiscard]] Time receive(const HostPathSums& path, u64 octets, Rate line, Time now) {
-    const Time first = now - time_at(line, octets);
-    through_free_ = std::max(first, through_free_) + duration_of(path.through, octets);
-    return copy(path, octets, std::max(now, through_free_) + path.latency);
+  [[nodiscard]] Time receive(const HostPathSums& path, u64 bytes, Rate line, Time now) {
+    const Time first = now - time_at(line, bytes);
+    through_free_ = std::max(first, through_free_) + duration_of(path.through, bytes);
+    return copy(path, bytes, std::max(now, through_free_) + path.latency);
   }
 
  private:
-  static Duration duration_of(Rate rate, u64 octets) {
-    return rate == Rate::unlimited() ? Duration() : time_at(rate, octets);
+  static Duration duration_of(Rate rate, u64 bytes) {
+    return rate == Rate::unlimited() ? Duration() : time_at(rate, bytes);
   }
-  Time copy(const HostPathSums& path, u64 octets, Time now) {
+  Time copy(const HostPathSums& path, u64 bytes, Time now) {
     if (path.whole == Rate::unlimited()) return now;
-    copy_free_ = std::max(now, copy_free_) + duration_of(path.whole, octets);
+    copy_free_ = std::max(now, copy_free_) + duration_of(path.whole, bytes);
     return copy_free_;
   }
   Time copy_free_, through_free_;

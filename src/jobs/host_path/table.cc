@@ -9,7 +9,7 @@
 namespace verbena::jobs {
 namespace {
 
-constexpr u64 kMessage = 512 * 1024;  // octets: a chunk of NCCL's
+constexpr u64 kMessage = 512 * 1024;  // bytes: a chunk of NCCL's
 
 std::string rate_of(Rate rate, std::string_view unlimited) {
   return rate == Rate::unlimited() ? std::string(unlimited)
@@ -44,7 +44,7 @@ std::string host_path_table(u32 cores) {
       "Steps between the memories of two GPUs: latency of a message, rate (*: of one core), and "
       "CPU "
       "time\nof a message of {}. Sums are with {} cores for each NIC and direction.\n",
-      fabric::octets_text(kMessage), cores);
+      fabric::bytes_text(kMessage), cores);
   for (const HostPathKind kind : kHostPathKinds) {
     const HostPathModel& model = model_of(kind);
     text += fmt::format("\n{}: {}\n     {:<56} {:>8} {:>9}  {:>9}\n", model.name, model.what,

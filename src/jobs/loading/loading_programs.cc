@@ -11,7 +11,7 @@ using application::Content;
 using application::Event;
 using transfer::NodeFlow;
 
-constexpr u32 kPlaceOctets = 12;      // the memory's address and R_Key
+constexpr u32 kPlaceBytes = 12;       // the memory's address and R_Key
 constexpr u32 kNoticeBit = 1u << 31;  // in the IDs of transfers
 
 transfer::FlowLimits limits_of_loader() {
@@ -20,9 +20,9 @@ transfer::FlowLimits limits_of_loader() {
 
 }  // namespace
 
-ChunkServer::ChunkServer(application::Node& node, const application::Address& at, u64 octets)
+ChunkServer::ChunkServer(application::Node& node, const application::Address& at, u64 bytes)
     : node_(node) {
-  const auto memory = node.allocate(octets, Content::kCounted, Access::kRemoteRead);
+  const auto memory = node.allocate(bytes, Content::kCounted, Access::kRemoteRead);
   CHECK(memory.has_value());
   memory_ = *memory;
   CHECK(node.listen(at, {.sends = 1, .receives = kReceives}) == Status::kOk);
@@ -34,19 +34,19 @@ std::optional<u64> ChunkServer::on_event(const Event& event) {
   const auto inbox = inboxes_.find(event.connection);
   if (inbox == inboxes_.end()) return std::nullopt;
   const u64 tag = transfer::read_tag(
-      inbox->second.bytes.subspan(event.id * NodeFlow::kTagOctets, NodeFlow::kTagOctets));
+      inbox->second.bytes.subspan(event.id * NodeFlow::kTagBytes, NodeFlow::kTagBytes));
   post_receive(event.connection, event.id);
   return tag;
 }
 
 void ChunkServer::accept(application::ConnectionId connection) {
   const auto inbox =
-      node_.allocate(kReceives * NodeFlow::kTagOctets, Content::kBytes, Access::kLocal);
+      node_.allocate(kReceives * NodeFlow::kTagBytes, Content::kBytes, Access::kLocal);
   CHECK(inbox.has_value());
   inboxes_[connection] = *inbox;
   for (u32 slot = 0; slot < kReceives; ++slot) post_receive(connection, slot);
-  std::array<u8, kPlaceOctets> told{};
-  Writer<kPlaceOctets> out(told);
+  std::array<u8, kPlaceBytes> told{};
+  Writer<kPlaceBytes> out(told);
   out.put64<0>(memory_.address);
   out.put32<8>(memory_.r_key);
   node_.accept(connection, told);
@@ -56,7 +56,7 @@ void ChunkServer::post_receive(application::ConnectionId connection, u32 slot) {
   const application::Region& inbox = inboxes_.at(connection);
   node_.post_receive(
       connection, slot,
-      {inbox.address + u64{slot} * NodeFlow::kTagOctets, NodeFlow::kTagOctets, inbox.l_key});
+      {inbox.address + u64{slot} * NodeFlow::kTagBytes, NodeFlow::kTagBytes, inbox.l_key});
 }
 
 void SourceProgram::on_ready() {
@@ -66,7 +66,7 @@ void SourceProgram::on_ready() {
 LoaderProgram::LoaderProgram(application::Node& node, const Config& config)
     : node_(node),
       config_(config),
-      server_(node, config.self, u64{config.chunks} * config.chunk_octets),
+      server_(node, config.self, u64{config.chunks} * config.chunk_bytes),
       tree_(static_cast<u32>(config.group.size())),
       missing_(config.chunks) {
   connect(source_, config.source);
@@ -98,7 +98,7 @@ void LoaderProgram::connect(Peer& peer, const application::Address& to) {
 }
 
 void LoaderProgram::on_connected(Peer& peer, const Event& event) {
-  const Reader<kPlaceOctets> in(event.private_data.first<kPlaceOctets>());
+  const Reader<kPlaceBytes> in(event.private_data.first<kPlaceBytes>());
   peer.base = in.get64<0>();
   CHECK(peer.flow->add_remote_region(in.get32<8>()) == 0);
   peer.flow->add_lane(event.connection);
@@ -109,12 +109,12 @@ void LoaderProgram::on_connected(Peer& peer, const Event& event) {
 
 void LoaderProgram::read(Peer& peer, u32 chunk) {
   if (!peer.is_connected) return peer.reads.push_back(chunk);
-  const u64 offset = u64{chunk} * config_.chunk_octets;
+  const u64 offset = u64{chunk} * config_.chunk_bytes;
   const auto started = peer.flow->start({.id = chunk,
                                          .operation = transfer::Operation::kRead,
                                          .copies = {{.local = server_.memory().address + offset,
                                                      .remote = peer.base + offset,
-                                                     .length = config_.chunk_octets}}},
+                                                     .length = config_.chunk_bytes}}},
                                         0);
   if (!started) mistake_ = started.error();
 }

@@ -16,7 +16,7 @@ namespace verbena::jobs {
 // Accepts connections, tells where the memory is, and receives tags.
 class ChunkServer {
  public:
-  ChunkServer(application::Node& node, const application::Address& at, u64 octets);
+  ChunkServer(application::Node& node, const application::Address& at, u64 bytes);
   // The tag of a notification; nullopt of other events.
   [[nodiscard]] std::optional<u64> on_event(const application::Event& event);
   [[nodiscard]] const application::Region& memory() const { return memory_; }
@@ -32,8 +32,8 @@ class ChunkServer {
 
 class SourceProgram final : public application::Program {
  public:
-  SourceProgram(application::Node& node, const application::Address& at, u64 octets)
-      : node_(node), server_(node, at, octets) {}
+  SourceProgram(application::Node& node, const application::Address& at, u64 bytes)
+      : node_(node), server_(node, at, bytes) {}
   void on_ready() override;
 
  private:
@@ -47,7 +47,7 @@ class LoaderProgram final : public application::Program {
     application::Address self{}, source{};
     std::vector<application::Address> group{};  // by member; empty without relays
     u32 member = 0;
-    u32 chunks = 0, chunk_octets = 0;
+    u32 chunks = 0, chunk_bytes = 0;
   };
   LoaderProgram(application::Node& node, const Config& config);
   void on_ready() override;

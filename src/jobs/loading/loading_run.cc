@@ -48,7 +48,7 @@ struct LoadingPrograms {
     };
     for (const fabric::NodeIndex host : config.sources) {
       sources.push_back(std::make_unique<SourceProgram>(
-          nodes.node(host), address(host), u64{config.simulated_chunks} * config.chunk_octets));
+          nodes.node(host), address(host), u64{config.simulated_chunks} * config.chunk_bytes));
       nodes.run_on(host, *sources.back());
     }
     for (u32 gpu = 0; gpu < config.gpus.size(); ++gpu) {
@@ -56,7 +56,7 @@ struct LoadingPrograms {
                                    .source = address(config.sources[config.source_of(gpu)]),
                                    .member = gpu / config.gpus_of_replica,
                                    .chunks = config.simulated_chunks,
-                                   .chunk_octets = config.chunk_octets};
+                                   .chunk_bytes = config.chunk_bytes};
       if (config.relays && config.replicas() > 1)
         for (const u32 other : group_of(config, gpu))
           loader.group.push_back(address(config.gpus[other]));
@@ -116,9 +116,9 @@ LoadingResult run_loading(const LoadingConfig& config, const fabric::Topology& t
   result.mistake = load_to_end(network, programs, config.simulated_chunks, stop);
   for (const auto& loader : programs.loaders) {
     result.simulated = std::max(result.simulated, loader->done_at() - Time());
-    result.source_octets += u64{loader->from_source()} * config.chunk_octets;
+    result.source_bytes += u64{loader->from_source()} * config.chunk_bytes;
   }
-  result.simulated_octets = u64{config.simulated_chunks} * config.chunk_octets;
+  result.simulated_bytes = u64{config.simulated_chunks} * config.chunk_bytes;
   result.counters = network.counters();
   return result;
 }
@@ -127,15 +127,15 @@ std::vector<fabric::Metric> metrics_of(const LoadingConfig& config, const Loadin
   const double nothing = std::numeric_limits<double>::quiet_NaN();
   const bool is_done = result.mistake.empty() && result.simulated != Duration();
   const double seconds = is_done ? result.simulated.seconds() : nothing;
-  const double rate = static_cast<double>(result.simulated_octets) / seconds;
-  const bool is_whole = result.simulated_octets >= config.part_octets();
-  return {{"load.time", is_whole ? seconds : static_cast<double>(config.part_octets()) / rate},
+  const double rate = static_cast<double>(result.simulated_bytes) / seconds;
+  const bool is_whole = result.simulated_bytes >= config.part_bytes();
+  return {{"load.time", is_whole ? seconds : static_cast<double>(config.part_bytes()) / rate},
           {"load.rate_of_gpu", rate},
           {"load.rate", rate * static_cast<double>(config.gpus.size())},
-          {"load.rate_of_source", static_cast<double>(result.source_octets) / seconds /
+          {"load.rate_of_source", static_cast<double>(result.source_bytes) / seconds /
                                       static_cast<double>(config.sources.size())},
-          {"load.part", static_cast<double>(config.part_octets())},
-          {"load.simulated_part", static_cast<double>(result.simulated_octets)},
+          {"load.part", static_cast<double>(config.part_bytes())},
+          {"load.simulated_part", static_cast<double>(result.simulated_bytes)},
           {"load.simulated_time", seconds}};
 }
 
@@ -143,7 +143,7 @@ std::string loading_text(const LoadingConfig& config, std::string_view technolog
                          const LoadingResult& result) {
   if (!result.mistake.empty()) return result.mistake + "\n";
   const auto metrics = metrics_of(config, result);
-  const bool is_whole = result.simulated_octets >= config.part_octets();
+  const bool is_whole = result.simulated_bytes >= config.part_bytes();
   const std::string simulated =
       is_whole ? "all of it was simulated\n"
                : fmt::format(
@@ -157,7 +157,7 @@ std::string loading_text(const LoadingConfig& config, std::string_view technolog
       "of all GPUs     {:.1f} GB/s\n"
       "of a source     {:.2f} GB/s\n"
       "{}",
-      config.model, static_cast<double>(config.octets) / 1e9, config.gpus.size(), config.replicas(),
+      config.model, static_cast<double>(config.bytes) / 1e9, config.gpus.size(), config.replicas(),
       config.gpus_of_replica, config.sources.size(), technology,
       config.relays ? ", which give each other chunks" : "", metrics[0].value,
       metrics[4].value / 1e9, metrics[1].value / 1e9, metrics[2].value / 1e9,

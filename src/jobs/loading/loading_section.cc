@@ -32,11 +32,11 @@ void read_loading(fabric::Section section, u32 rails, Job& job) {
   LoadingConfig& loading = job.loading.emplace();
   read_cluster(section, rails, job);
   loading.model = section.text("model", "llama3-405b");
-  u64 octets = 0;
+  u64 bytes = 0;
   if (const transfer::KVModel* const known = transfer::find_kv_model(loading.model))
-    octets = static_cast<u64>(known->parameters) * known->element_octets;
-  loading.octets = section.octets("size", octets, 1);
-  if (loading.octets == 0)
+    bytes = static_cast<u64>(known->parameters) * known->element_bytes;
+  loading.bytes = section.bytes("size", bytes, 1);
+  if (loading.bytes == 0)
     section.complain("model",
                      fmt::format("'{}' is not known: size says how large it is", loading.model));
   loading.gpus_of_replica =
@@ -44,11 +44,11 @@ void read_loading(fabric::Section section, u32 rails, Job& job) {
   if (job.cluster.ranks() % loading.gpus_of_replica != 0)
     section.complain("replica", fmt::format("{} GPUs are no whole number of replicas of {}",
                                             job.cluster.ranks(), loading.gpus_of_replica));
-  loading.chunk_octets = static_cast<u32>(
-      std::min<u64>(section.octets("chunk", loading.chunk_octets, 4096), u64{1} << 30));
+  loading.chunk_bytes = static_cast<u32>(
+      std::min<u64>(section.bytes("chunk", loading.chunk_bytes, 4096), u64{1} << 30));
   loading.simulated_chunks =
       static_cast<u32>(section.count("simulated_chunks", loading.simulated_chunks, 1, kMostChunks));
-  if (loading.octets != 0) loading.limit_simulation();
+  if (loading.bytes != 0) loading.limit_simulation();
   loading.relays = section.on("relays", loading.relays);
   place_loaders(section, job, loading);
   if (job.plan.topology.nodes > fabric::kMaxNodes)

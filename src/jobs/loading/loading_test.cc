@@ -38,8 +38,8 @@ TEST(LoadingTest, RelaysShareOutTheSource) {
   const std::string kAlone = std::string(kFourReplicas) + ", relays: off";
   const LoadingResult alone = load(kAlone), relayed = load(kFourReplicas);
   ASSERT_EQ(alone.mistake + relayed.mistake, "");
-  EXPECT_EQ(alone.source_octets, 8u * 8 << 20);
-  EXPECT_EQ(relayed.source_octets, 2u * 8 << 20);
+  EXPECT_EQ(alone.source_bytes, 8u * 8 << 20);
+  EXPECT_EQ(relayed.source_bytes, 2u * 8 << 20);
   const double wire = 8.0 * (8 << 20) * 8 / 100e9;
   EXPECT_GT(alone.simulated.seconds(), wire);
   EXPECT_LT(alone.simulated.seconds(), wire * 1.15);
@@ -53,7 +53,7 @@ TEST(LoadingTest, LargeGroupsPassChunksOn) {
       load("gpus: 100, replica: 1, size: 8MiB, chunk: 64KiB, simulated_chunks: 128", {},
            "kind: star, hosts: 101");
   ASSERT_EQ(result.mistake, "");
-  EXPECT_EQ(result.source_octets, 8u << 20);
+  EXPECT_EQ(result.source_bytes, 8u << 20);
   const double wire = 8.0 * (8 << 20) / 100e9;
   EXPECT_GT(result.simulated.seconds(), wire);
   EXPECT_LT(result.simulated.seconds(), wire * 3);
@@ -83,13 +83,13 @@ TEST(LoadingTest, SimulatesNoMoreThanThePart) {
   const auto job = read_loading_job("gpus: 8, replica: 2, size: 16MiB");
   ASSERT_TRUE(job.has_value());
   const JobResults results = run_job(*job, [](const Progress&) { return false; });
-  EXPECT_EQ(results.loading->simulated_octets, 8u << 20);
+  EXPECT_EQ(results.loading->simulated_bytes, 8u << 20);
   EXPECT_EQ(metrics_of(*job->loading, *results.loading)[0].value,
             results.loading->simulated.seconds());
   EXPECT_THAT(text_of(*job, results), HasSubstr("all of it was simulated"));
   const LoadingResult tiny = load("gpus: 8, replica: 8, size: 1");
   EXPECT_EQ(tiny.mistake, "");
-  EXPECT_EQ(tiny.simulated_octets, 1u);
+  EXPECT_EQ(tiny.simulated_bytes, 1u);
 }
 
 TEST(LoadingTest, TellsHowFarItIs) {

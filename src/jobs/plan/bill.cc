@@ -133,7 +133,7 @@ class Builder {
       const SwitchModel* const model = switch_for(ports_[node]);
       add(model->name, boxes(*model, ports_[node]), model->dollars, model->watts,
           source_of(model->dollars_source, model->year));
-      bill_.switch_buffer_octets = model->buffer_octets;
+      bill_.switch_buffer_bytes = model->buffer_bytes;
       if (is_too_fast(*model, ports_[node]))
         miss(fmt::format("no switch of the catalogue has {} at {}; several ports of {} are counted",
                          name_of(request_.technology), rate_text(ports_[node].rbegin()->first),

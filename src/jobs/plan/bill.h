@@ -30,7 +30,7 @@ struct Bill {
   // The parts that the catalogue lacks, and the parts that the bill counts instead; "" if it has
   // all.
   std::string shortfall;
-  u64 switch_buffer_octets = 0;  // of the switches chosen; 0: not known
+  u64 switch_buffer_bytes = 0;  // of the switches chosen; 0: not known
 
   [[nodiscard]] bool can_be_had() const { return shortfall.empty(); }
 };

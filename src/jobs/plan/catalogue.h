@@ -53,8 +53,8 @@ struct SwitchModel {
   std::string_view name;
   u32 ports = 0;
   Rate port_rate;
-  u32 most_ports = 0;     // with ports split
-  u64 buffer_octets = 0;  // shared packet memory; 0: flow control by credits, or not published
+  u32 most_ports = 0;    // with ports split
+  u64 buffer_bytes = 0;  // shared packet memory; 0: flow control by credits, or not published
   std::string_view technologies;
   Technologies speaks = 0;
   std::string_view source;

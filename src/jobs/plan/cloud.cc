@@ -97,7 +97,7 @@ std::string test_program(const Job& job) {
 std::string checklist(const Cloud& cloud, const Job& job, const Candidate* simulated) {
   using namespace fmt::literals;
   const u32 nodes = job.cluster.ranks() / job.cluster.gpus_per_node;
-  const u64 size = job.shapes.empty() ? 1u << 30 : job.shapes.front().octets;
+  const u64 size = job.shapes.empty() ? 1u << 30 : job.shapes.front().bytes;
   return fmt::format(R"(# {nodes} x {machine}: {gpus} and {rate} each
 
 From `verbena plan`, preset {preset}. Written from the cloud's documentation, not tried: check each

@@ -70,8 +70,8 @@ Measured of_collective(const Job& job, const Stop& stop) {
 MeasuredOperation operation_of_step(const StepResult& step, const OperationTotal& total) {
   const collectives::Shape& shape = step.program->shape_of(total.operation);
   return {.name = fmt::format("{} {} of {}", name_of(total.purpose), operation_of(shape),
-                              fabric::octets_text(static_cast<double>(shape.octets))),
-          .octets = shape.octets,
+                              fabric::bytes_text(static_cast<double>(shape.bytes))),
+          .bytes = shape.bytes,
           .is_of_tensor = total.purpose == Purpose::kTensor,
           .all = total.mean * total.times,
           .bus_bandwidth = total.bus_bandwidth};
@@ -79,7 +79,7 @@ MeasuredOperation operation_of_step(const StepResult& step, const OperationTotal
 
 const MeasuredOperation* find(const Measured& measured, const MeasuredOperation& like) {
   for (const MeasuredOperation& one : measured.operations)
-    if (one.name == like.name && one.octets == like.octets) return &one;
+    if (one.name == like.name && one.bytes == like.bytes) return &one;
   return nullptr;
 }
 

@@ -20,17 +20,17 @@ inline constexpr std::size_t kMostAlgorithms = 3;
 // An operation of a step, by which technologies are compared.
 struct MeasuredOperation {
   std::string name;  // "data AllReduce", as tables say it
-  u64 octets = 0;
+  u64 bytes = 0;
   bool is_of_tensor = false;  // such stay in the nodes as a rule
   Duration all{};             // of all times, in sum
-  double bus_bandwidth = 0;   // octets a second
+  double bus_bandwidth = 0;   // bytes a second
 };
 
 struct Measured {
   std::string mistake;       // "": none; else there is nothing more
   Duration time{};           // of the step, or of the operation by the fastest algorithm
   std::string name;          // that algorithm; of a step, the operation that busbw is of
-  double bus_bandwidth = 0;  // octets a second
+  double bus_bandwidth = 0;  // bytes a second
   std::vector<MeasuredOperation> operations{};  // of a step
   std::optional<FlowError> flow_error{};        // of a job with method: flows
   std::string extrapolated_from{};              // "": it is the job itself; else runs of these

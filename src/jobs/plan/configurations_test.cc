@@ -54,7 +54,7 @@ TEST(NVUE, HasTheNumbers) {
   EXPECT_EQ(number(text, "traffic-class 3 max-threshold "), tuning.ecn.k_max);
   EXPECT_EQ(number(text, "traffic-class 3 probability "), 20u);
   EXPECT_EQ(number(text, "default-global cable-length "), 70u);
-  EXPECT_EQ(number(text, "port and priority: ", " octets"), tuning.headroom.sum());
+  EXPECT_EQ(number(text, "port and priority: ", " bytes"), tuning.headroom.sum());
   EXPECT_EQ(number(text, "dscp 26 switch-priority "), 3u);
   EXPECT_EQ(number(text, "dscp 48 switch-priority "), 6u);
 }
@@ -71,7 +71,7 @@ TEST(EOS, HasTheNumbersAndItsPorts) {
   EXPECT_EQ(number(text, "ecn minimum-threshold ", " bytes"), tuning.ecn.k_min) << text;
   EXPECT_EQ(number(text, " maximum-threshold ", " bytes"), tuning.ecn.k_max);
   EXPECT_EQ(number(text, " max-mark-probability ", " weight"), 20u);
-  EXPECT_EQ(number(text, "port and priority: ", " octets"), tuning.headroom.sum());
+  EXPECT_EQ(number(text, "port and priority: ", " bytes"), tuning.headroom.sum());
   EXPECT_EQ(number(text, "qos map dscp 26 to traffic-class "), 3u);
   EXPECT_EQ(number(text, "qos map dscp 48 to traffic-class "), 6u);
   for (const std::string& port : kPorts)

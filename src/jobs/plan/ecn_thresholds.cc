@@ -11,7 +11,7 @@ ECNThresholds ecn_thresholds(Rate rate) {
 u64 marks_before_pauses(const SharedBufferShape& shape) {
   const double queues = static_cast<double>(shape.lossless_priorities) * shape.ports;
   const double left =
-      static_cast<double>(shape.octets) - queues * static_cast<double>(shape.headroom);
+      static_cast<double>(shape.bytes) - queues * static_cast<double>(shape.headroom);
   if (left <= 0) return 0;
   return static_cast<u64>(shape.beta * left / (queues * (shape.beta + 1)));
 }

@@ -18,7 +18,7 @@ std::string eos_config(const TuningRequest& request, const Tuning& tuning,
   using namespace fmt::literals;
   std::string text = fmt::format(
       R"(! RoCEv2 on {rate} links, cables of {cable} m
-! Headroom of a port and priority: {headroom} octets computed. Not set: no public manual was found that
+! Headroom of a port and priority: {headroom} bytes computed. Not set: no public manual was found that
 ! says how.
 ! Platforms whose queues are not apart for unicast have tx-queue for uc-tx-queue.
 qos map dscp {data_dscp} to traffic-class {data}

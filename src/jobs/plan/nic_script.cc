@@ -22,11 +22,11 @@ std::string mask(u32 priority) {
   return text;
 }
 
-std::string byte_reset(u64 octets) {
-  if (octets > kMostByteReset)
+std::string byte_reset(u64 bytes) {
+  if (bytes > kMostByteReset)
     return fmt::format("  # rpg_byte_reset takes {} at most, not {}: left as it is\n",
-                       kMostByteReset, octets);
-  return fmt::format("  echo {} > \"$ecn/roce_rp/rpg_byte_reset\"\n", octets);
+                       kMostByteReset, bytes);
+  return fmt::format("  echo {} > \"$ecn/roce_rp/rpg_byte_reset\"\n", bytes);
 }
 
 std::string mlx5(const TuningRequest& request, const Tuning& tuning) {

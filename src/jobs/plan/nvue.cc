@@ -22,7 +22,7 @@ nv set qos egress-scheduler default-global traffic-class {notification} mode str
 nv set qos pfc default-global switch-priority {data}
 nv set qos pfc default-global tx enable
 nv set qos pfc default-global rx enable
-# Headroom of a port and priority: {headroom} octets computed. Not set: the switch has it from the
+# Headroom of a port and priority: {headroom} bytes computed. Not set: the switch has it from the
 # length of the cable.
 nv set qos pfc default-global cable-length {least_cable}
 nv set qos congestion-control default-global traffic-class {data} ecn enable

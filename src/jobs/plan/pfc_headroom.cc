@@ -5,7 +5,7 @@
 namespace verbena::jobs {
 namespace {
 
-constexpr u64 kAroundFrame = 20;  // octets: preamble, start delimiter, interpacket gap
+constexpr u64 kAroundFrame = 20;  // bytes: preamble, start delimiter, interpacket gap
 constexpr u64 kPauseFrame = 64;
 constexpr u64 kNanosecondsPerMetre = 5;
 constexpr u64 kQuantum = 512;  // bits
@@ -24,7 +24,7 @@ constexpr std::array kDelays = {
 // 802.3, 31B.3.7 has the response of 400 Gb/s too.
 constexpr Delays kFastest = {400, 4 * 122880, 905};
 
-u64 octets(u64 bits) { return (bits + 7) / 8; }
+u64 bytes(u64 bits) { return (bits + 7) / 8; }
 
 // Bits that go by at `rate` in the time of `bits` at another.
 u64 scaled(u64 bits, Rate rate, u64 gbps) {
@@ -48,9 +48,9 @@ Headroom pfc_headroom(const HeadroomRequest& request) {
                                            cable_ps / 1'000'000'000'000);
   return {.frame = request.longest_frame + kAroundFrame,
           .pause = kPauseFrame + kAroundFrame,
-          .cable = octets(cable_bits),
-          .phy = octets(scaled(delays.phy_bits, request.rate, delays.gbps)),
-          .response = octets(scaled(delays.response_quanta * kQuantum, request.rate, delays.gbps)),
+          .cable = bytes(cable_bits),
+          .phy = bytes(scaled(delays.phy_bits, request.rate, delays.gbps)),
+          .response = bytes(scaled(delays.response_quanta * kQuantum, request.rate, delays.gbps)),
           .last = request.longest_lossless_frame + kAroundFrame};
 }
 

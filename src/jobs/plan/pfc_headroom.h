@@ -20,11 +20,11 @@ namespace verbena::jobs {
 struct HeadroomRequest {
   Rate rate;
   u32 cable_metres = 30;
-  u32 longest_frame = 9216;                // octets, of any priority; with its FCS
+  u32 longest_frame = 9216;                // bytes, of any priority; with its FCS
   u32 longest_lossless_frame = 4096 + 66;  // of the priority: RoCEv2 with a path MTU of 4096
 };
 
-// All in octets, of which the headroom is the sum.
+// All in bytes, of which the headroom is the sum.
 struct Headroom {
   u64 frame = 0, pause = 0, cable = 0, phy = 0, response = 0, last = 0;
 

@@ -34,7 +34,7 @@ void add_run(Rows& rows, const Candidate& candidate) {
   rows.add(m.time.ps()).add(std::string_view(m.name)).add(m.bus_bandwidth);
   rows.add(p.latencies.quantile(0.5).ps()).add(p.latencies.quantile(0.99).ps());
   rows.add(p.cpu_time.ps()).add(m.cores).add(candidate.job.cluster.ranks());
-  rows.add(p.messages).add(p.network_octets).add(p.counters.hops).add(p.counters.events);
+  rows.add(p.messages).add(p.network_bytes).add(p.counters.hops).add(p.counters.events);
   rows.add(p.counters.marks).add(p.counters.pauses).add(p.counters.drops);
   rows.add(p.repairs.retransmissions).add(p.repairs.timeouts).add(cost_of_work(candidate)).end();
 }
@@ -45,7 +45,7 @@ void write_runs(fabric::SQLiteFile& file, const PlanResults& results) {
       "topology TEXT, technology TEXT, variant TEXT, settings TEXT, mistake TEXT, time_ps INTEGER, "
       "name TEXT, "
       "busbw REAL, latency_p50_ps INTEGER, latency_p99_ps INTEGER, cpu_ps INTEGER, "
-      "cores REAL, gpus INTEGER, messages INTEGER, network_octets INTEGER, link_hops INTEGER, "
+      "cores REAL, gpus INTEGER, messages INTEGER, network_bytes INTEGER, link_hops INTEGER, "
       "events INTEGER, marks INTEGER, pauses INTEGER, drops INTEGER, retransmissions INTEGER, "
       "timeouts INTEGER, second_dollars REAL");
   for (const Candidate& candidate : results.candidates) add_run(rows, candidate);
@@ -91,29 +91,29 @@ void write_tuning(fabric::SQLiteFile& file, const PlanResults& results) {
       rows.add(links.request.rate.bps()).add(links.request.cable_metres).add(key).add(value).end();
     };
     const Headroom& headroom = links.tuning.headroom;
-    put("headroom_octets", static_cast<double>(headroom.sum()));
-    put("headroom_frame_octets", static_cast<double>(headroom.frame));
-    put("headroom_pause_octets", static_cast<double>(headroom.pause));
-    put("headroom_cable_octets", static_cast<double>(headroom.cable));
-    put("headroom_phy_octets", static_cast<double>(headroom.phy));
-    put("headroom_response_octets", static_cast<double>(headroom.response));
-    put("headroom_last_octets", static_cast<double>(headroom.last));
-    put("k_min_octets", static_cast<double>(links.tuning.ecn.k_min));
-    put("k_max_octets", static_cast<double>(links.tuning.ecn.k_max));
+    put("headroom_bytes", static_cast<double>(headroom.sum()));
+    put("headroom_frame_bytes", static_cast<double>(headroom.frame));
+    put("headroom_pause_bytes", static_cast<double>(headroom.pause));
+    put("headroom_cable_bytes", static_cast<double>(headroom.cable));
+    put("headroom_phy_bytes", static_cast<double>(headroom.phy));
+    put("headroom_response_bytes", static_cast<double>(headroom.response));
+    put("headroom_last_bytes", static_cast<double>(headroom.last));
+    put("k_min_bytes", static_cast<double>(links.tuning.ecn.k_min));
+    put("k_max_bytes", static_cast<double>(links.tuning.ecn.k_max));
     put("p_max", links.tuning.ecn.p_max);
     const DCQCNParameters& dcqcn = links.tuning.dcqcn;
     put("dcqcn_additive_increase_bps", static_cast<double>(dcqcn.additive_increase.bps()));
     put("dcqcn_hyper_increase_bps", static_cast<double>(dcqcn.hyper_increase.bps()));
     put("dcqcn_increase_interval_ps", static_cast<double>(dcqcn.increase_interval.ps()));
-    put("dcqcn_byte_counter_octets", static_cast<double>(dcqcn.byte_counter));
+    put("dcqcn_byte_counter_bytes", static_cast<double>(dcqcn.byte_counter));
     put("dcqcn_g", dcqcn.g);
   }
 }
 
 void write_proof(fabric::SQLiteFile& file, const PlanResults& results) {
   Rows rows(file, "proof",
-            "settings TEXT, senders INTEGER, octets INTEGER, "
-            "headroom_octets INTEGER, least_headroom_octets INTEGER, drops INTEGER, "
+            "settings TEXT, senders INTEGER, bytes INTEGER, "
+            "headroom_bytes INTEGER, least_headroom_bytes INTEGER, drops INTEGER, "
             "pauses INTEGER, marks INTEGER, incast_ps INTEGER, paused_ps INTEGER, "
             "victim_slowdown REAL, finished INTEGER");
   if (!results.proof) return;
@@ -121,9 +121,9 @@ void write_proof(fabric::SQLiteFile& file, const PlanResults& results) {
   for (const ProofRun& run : proof.runs)
     rows.add(std::string_view(run.name))
         .add(proof.senders)
-        .add(proof.octets)
-        .add(run.headroom_octets)
-        .add(proof.least_headroom_octets)
+        .add(proof.bytes)
+        .add(run.headroom_bytes)
+        .add(proof.least_headroom_bytes)
         .add(run.drops)
         .add(run.pauses)
         .add(run.marks)

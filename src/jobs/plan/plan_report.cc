@@ -23,7 +23,7 @@ std::string what_runs(const Job& job) {
   if (job.imported) return "a step of execution traces";
   const collectives::Shape& shape = job.shapes.front();
   return fmt::format("{} of {}", name_of(shape.operation),
-                     fabric::octets_text(static_cast<double>(shape.octets)));
+                     fabric::bytes_text(static_cast<double>(shape.bytes)));
 }
 
 std::string links_text(const fabric::Topology& topology) {
@@ -180,7 +180,7 @@ u32 ports_of_largest_switch(const fabric::Topology& topology) {
   return ports.empty() ? 0 : *std::ranges::max_element(ports);
 }
 
-std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_octets, u32 cable_metres) {
+std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_bytes, u32 cable_metres) {
   std::vector<TunedLinks> result;
   const fabric::Topology& topology = job.plan.topology;
   const u32 ports = ports_of_largest_switch(topology);
@@ -190,7 +190,7 @@ std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_octets, u3
         .rate = link.config.rate,
         .cable_metres = cable_metres != 0 ? cable_metres : metres_of(link.config.delay),
         .mtu = static_cast<u32>(bytes(job.network.host(link.config).device.active_mtu)),
-        .buffer_octets = switch_buffer_octets,
+        .buffer_bytes = switch_buffer_bytes,
         .switch_ports = ports};
     links.of_hosts = !topology.is_switch[link.a] || !topology.is_switch[link.b];
     const auto same = std::ranges::find_if(result, [&](const TunedLinks& known) {

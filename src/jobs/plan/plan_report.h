@@ -21,7 +21,7 @@ struct TunedLinks {
 };
 // Returns the tuning of a topology's links, those of hosts first. If `cable_metres` is 0, the
 // links' delays give the length.
-[[nodiscard]] std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_octets,
+[[nodiscard]] std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_bytes,
                                                   u32 cable_metres);
 // Returns the number of ports of the switch with the most ports.
 [[nodiscard]] u32 ports_of_largest_switch(const fabric::Topology& topology);

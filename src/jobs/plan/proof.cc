@@ -12,11 +12,11 @@ namespace verbena::jobs {
 namespace {
 
 constexpr u32 kMostSenders = 63, kLeastSenders = 7;
-constexpr u64 kSharedOctets = 1u << 20;  // that other ports have left, beside all headroom
-constexpr u64 kReserveOctets = 4096;     // of each port
-constexpr u64 kFlowOctets = 1'000'000;
+constexpr u64 kSharedBytes = 1u << 20;  // that other ports have left, beside all headroom
+constexpr u64 kReserveBytes = 4096;     // of each port
+constexpr u64 kFlowBytes = 1'000'000;
 constexpr i64 kPicosecondsPerMetre = 5000;
-constexpr u64 kSearchOctets = 512;  // how exactly the least headroom is looked for
+constexpr u64 kSearchBytes = 512;  // how exactly the least headroom is looked for
 constexpr Duration kStretch = us(100), kLongest = ms(500);
 
 enum class Control : u8 { kDCQCN, kNone };
@@ -26,20 +26,20 @@ struct Setup {
   u64 headroom = 0;
   Control control = Control::kDCQCN;
   Lossless lossless = Lossless::kPFC;
-  u64 shared_octets = kSharedOctets;
+  u64 shared_bytes = kSharedBytes;
 };
 
 // Headroom and reserve of all ports, and little besides. Ports: of the senders, the target, the
 // bystander and the link to B.
-u64 buffer_octets(const Setup& setup, u32 senders) {
-  return (u64{senders} + 3) * (setup.headroom + kReserveOctets) + setup.shared_octets;
+u64 buffer_bytes(const Setup& setup, u32 senders) {
+  return (u64{senders} + 3) * (setup.headroom + kReserveBytes) + setup.shared_bytes;
 }
 
 // Returns the cable's delay, and half of the time of PHYs and a response: the headroom has that
 // time once, and the link twice.
 Duration slow_delay(const Tuning& tuning) {
-  const u64 octets = tuning.headroom.phy + tuning.headroom.response;
-  const Duration hardware = ps(static_cast<i64>(static_cast<double>(octets) * 8e12 / 2 /
+  const u64 bytes = tuning.headroom.phy + tuning.headroom.response;
+  const Duration hardware = ps(static_cast<i64>(static_cast<double>(bytes) * 8e12 / 2 /
                                                 static_cast<double>(tuning.link.rate.bps())));
   return ps(i64{tuning.link.cable_metres} * kPicosecondsPerMetre) + hardware;
 }
@@ -67,14 +67,14 @@ class Incast final : public fabric::Trace {
     started_ = 0;
     if (who == Who::kAll)
       for (const fabric::NodeIndex sender : senders_)
-        add(network, {.source = sender, .destination = target_, .octets = proof_.octets});
-    add(network, {.source = victim_, .destination = bystander_, .octets = proof_.octets});
+        add(network, {.source = sender, .destination = target_, .bytes = proof_.bytes});
+    add(network, {.source = victim_, .destination = bystander_, .bytes = proof_.bytes});
     for (Time end = Time() + kStretch; network.run(end) && end - Time() < kLongest;
          end = end + kStretch)
       if (network.flows_finished() == started_ ||
           stop({end - Time(), network.counters().events, {}}))
         break;
-    ProofRun result{.name = {}, .headroom_octets = setup_.headroom};
+    ProofRun result{.name = {}, .headroom_bytes = setup_.headroom};
     result.drops = network.counters().drops;
     result.pauses = network.counters().pauses;
     result.marks = network.counters().marks;
@@ -102,8 +102,8 @@ class Incast final : public fabric::Trace {
     config.threads = 1;
     config.switches.forwarding = {};  // what has come is in the buffer
     config.switches.pfc.enabled = setup_.lossless == Lossless::kPFC;
-    config.switches.buffer.size = buffer_octets(setup_, proof_.senders);
-    config.switches.buffer.reserve = kReserveOctets;
+    config.switches.buffer.size = buffer_bytes(setup_, proof_.senders);
+    config.switches.buffer.reserve = kReserveBytes;
     config.host = [this, usual = request_.network.host](const fabric::LinkConfig& link) {
       fabric::HostConfig host = usual(link);
       host.device.congestion =
@@ -160,7 +160,7 @@ ProofRun run_with(const ProofRequest& request, const Setup& setup, const Proof& 
 
 u64 least_headroom(const ProofRequest& request, const Proof& proof, const Stop& stop) {
   u64 lossy = 0, enough = request.tuning.headroom.sum();
-  while (enough - lossy > kSearchOctets) {
+  while (enough - lossy > kSearchBytes) {
     const u64 between = (lossy + enough) / 2;
     const Setup setup{.headroom = between, .control = Control::kNone};
     const ProofRun run = Incast(request, setup, proof).run(Incast::Who::kAll, stop);
@@ -181,8 +181,8 @@ Proof prove(const ProofRequest& request, const Stop& stop) {
   proof.senders =
       std::clamp(request.ports < 3 ? 0 : request.ports - 3, kLeastSenders, kMostSenders);
   const u64 computed = request.tuning.headroom.sum();
-  proof.octets = kFlowOctets;
-  proof.least_headroom_octets = least_headroom(request, proof, stop);
+  proof.bytes = kFlowBytes;
+  proof.least_headroom_bytes = least_headroom(request, proof, stop);
   const auto run = [&](std::string_view name, const Setup& setup) {
     proof.runs.push_back(run_with(request, setup, proof, stop));
     proof.runs.back().name = name;
@@ -190,10 +190,10 @@ Proof prove(const ProofRequest& request, const Stop& stop) {
   run("as computed", {.headroom = computed});
   run("DCQCN off", {.headroom = computed, .control = Control::kNone});
   run("DCQCN off, too little headroom",
-      {.headroom = proof.least_headroom_octets * 9 / 10, .control = Control::kNone});
+      {.headroom = proof.least_headroom_bytes * 9 / 10, .control = Control::kNone});
   run("DCQCN off, no PFC", {.headroom = 0, .control = Control::kNone, .lossless = Lossless::kNone});
   run("as computed, buffer free",
-      {.headroom = computed, .shared_octets = request.network.switches.buffer.size});
+      {.headroom = computed, .shared_bytes = request.network.switches.buffer.size});
   return proof;
 }
 
@@ -202,14 +202,14 @@ std::string text_of(const ProofRequest& request, const Proof& proof) {
   std::string text = fmt::format(
       "{} hosts send {} each to one, through a switch whose buffer is taken but for {} and the\n"
       "headroom; links of {} and {} m, PHYs and responses as slow as IEEE 802.3 allows\n",
-      proof.senders + 1, fabric::octets_text(proof.octets), fabric::octets_text(kSharedOctets),
+      proof.senders + 1, fabric::bytes_text(proof.bytes), fabric::bytes_text(kSharedBytes),
       fabric::rate_text(static_cast<double>(request.tuning.link.rate.bps())),
       request.tuning.link.cable_metres);
   text += fmt::format("  {:<32} {:>10} {:>7} {:>7} {:>9} {:>10} {:>9}\n", "settings", "headroom",
                       "drops", "pauses", "incast", "paused", "victim");
   for (const ProofRun& run : proof.runs)
     text += fmt::format("  {:<32} {:>10} {:>7} {:>7} {:>9} {:>10} {:>9}\n", run.name,
-                        fabric::octets_text(run.headroom_octets), run.drops, run.pauses,
+                        fabric::bytes_text(run.headroom_bytes), run.drops, run.pauses,
                         run.is_finished ? fabric::duration_text(run.incast) : "never",
                         fabric::duration_text(run.longest_pause),
                         run.is_finished ? fmt::format("{:.2f} x", run.victim_slowdown) : "-");
@@ -218,9 +218,9 @@ std::string text_of(const ProofRequest& request, const Proof& proof) {
              "  {}: with {} or more nothing is dropped here, which is {:.0f} % of the {} "
              "computed\n",
              proof.holds() ? "proven" : "NOT proven",
-             fabric::octets_text(proof.least_headroom_octets),
-             100 * static_cast<double>(proof.least_headroom_octets) / static_cast<double>(computed),
-             fabric::octets_text(computed));
+             fabric::bytes_text(proof.least_headroom_bytes),
+             100 * static_cast<double>(proof.least_headroom_bytes) / static_cast<double>(computed),
+             fabric::bytes_text(computed));
 }
 
 }  // namespace verbena::jobs

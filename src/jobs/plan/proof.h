@@ -30,7 +30,7 @@ struct ProofRequest {
 
 struct ProofRun {
   std::string name;
-  u64 headroom_octets = 0;
+  u64 headroom_bytes = 0;
   u64 drops = 0, pauses = 0, marks = 0;
   Duration incast{};           // until the last of its flows has ended
   Duration longest_pause{};    // of the link from B to A, in sum
@@ -40,8 +40,8 @@ struct ProofRun {
 
 struct Proof {
   u32 senders = 0;
-  u64 octets = 0;                 // that each sends
-  u64 least_headroom_octets = 0;  // with which nothing is dropped here
+  u64 bytes = 0;                 // that each sends
+  u64 least_headroom_bytes = 0;  // with which nothing is dropped here
   // The runs: as tuned; without DCQCN; with too little headroom; without PFC; as tuned, with
   // nothing else in the buffer.
   std::vector<ProofRun> runs;

@@ -27,9 +27,9 @@ TEST(Proof, HoldsForRatesAndLengths) {
     const Proof proof = proof_for(rate, metres);
     EXPECT_TRUE(proof.holds()) << rate.bps() << ", " << metres;
     ASSERT_EQ(proof.runs.size(), 5u);
-    const u64 computed = proof.runs[0].headroom_octets;
-    EXPECT_LE(proof.least_headroom_octets, computed);
-    EXPECT_GT(proof.least_headroom_octets, computed * 2 / 3) << rate.bps() << ", " << metres;
+    const u64 computed = proof.runs[0].headroom_bytes;
+    EXPECT_LE(proof.least_headroom_bytes, computed);
+    EXPECT_GT(proof.least_headroom_bytes, computed * 2 / 3) << rate.bps() << ", " << metres;
     EXPECT_GT(proof.runs[1].pauses, 0u);
     EXPECT_GE(proof.runs[1].victim_slowdown, 1);
     EXPECT_EQ(proof.runs[3].pauses, 0u);  // no PFC

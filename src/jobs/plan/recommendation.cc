@@ -66,12 +66,12 @@ std::string break_even(const Candidate& best, const Candidate& other) {
       other.name(), dollars_text(price), range, is_inside ? ", so ask for quotes of both" : "");
 }
 
-Variant other_size(const Job& job, u64 octets) {
-  const u64 element = job.shapes.front().element_octets;
-  octets = std::max<u64>(element, octets / element * element);
-  return {.name = fmt::format("{} instead of {}", fabric::octets_text(octets),
-                              fabric::octets_text(job.shapes.front().octets)),
-          .settings = {{"collective.size", std::to_string(octets)}}};
+Variant other_size(const Job& job, u64 bytes) {
+  const u64 element = job.shapes.front().element_bytes;
+  bytes = std::max<u64>(element, bytes / element * element);
+  return {.name = fmt::format("{} instead of {}", fabric::bytes_text(bytes),
+                              fabric::bytes_text(job.shapes.front().bytes)),
+          .settings = {{"collective.size", std::to_string(bytes)}}};
 }
 
 Variant faster_gpus(const Job& job) {
@@ -80,7 +80,7 @@ Variant faster_gpus(const Job& job) {
   return {.name = "GPUs twice as fast",
           .settings = {{section + ".gpu.flops", fmt::format("{:.6g}", 2 * gpu.flops)},
                        {section + ".gpu.memory",
-                        fmt::format("{:.0f}Gbps", 2 * gpu.memory_octets * 8 / 1e9)}}};
+                        fmt::format("{:.0f}Gbps", 2 * gpu.memory_bytes * 8 / 1e9)}}};
 }
 
 Variant more_cores(const Job& job) {
@@ -131,9 +131,9 @@ std::vector<Variant> variants_of(const std::vector<Candidate>& candidates, const
   if (job.training || job.inference) {  // traces have times of their own
     variants.push_back(faster_gpus(job));
   } else if (!job.shapes.empty()) {
-    variants.push_back(other_size(job, job.shapes.front().octets / kSizeFactor));
+    variants.push_back(other_size(job, job.shapes.front().bytes / kSizeFactor));
     if (best.measured.packets.counters.events < kManyEvents / kSizeFactor)
-      variants.push_back(other_size(job, job.shapes.front().octets * kSizeFactor));
+      variants.push_back(other_size(job, job.shapes.front().bytes * kSizeFactor));
     for (Variant& variant : variants)
       variant.settings.push_back({"collective.algorithm", best.measured.name});
   }

@@ -182,9 +182,9 @@ std::vector<Setting> part_of(const Candidate& candidate) {
     return {{"inference.model.layers", std::to_string(std::max(1u, layers))}};
   }
   if (job.shapes.empty()) return {};
-  const u64 element = job.shapes.front().element_octets;
-  const auto octets = static_cast<u64>(part * static_cast<double>(job.shapes.front().octets));
-  return {{"collective.size", std::to_string(std::max(element, octets / element * element))}};
+  const u64 element = job.shapes.front().element_bytes;
+  const auto bytes = static_cast<u64>(part * static_cast<double>(job.shapes.front().bytes));
+  return {{"collective.size", std::to_string(std::max(element, bytes / element * element))}};
 }
 
 std::optional<TwoParts> two_parts_of(const Job& job, u64 events) {
@@ -207,14 +207,14 @@ std::optional<TwoParts> two_parts_of(const Job& job, u64 events) {
   if (job.shapes.empty()) return std::nullopt;
   const collectives::Shape& shape = job.shapes.front();
   const double part = static_cast<double>(kMostEvents) / static_cast<double>(events);
-  const u64 element = shape.element_octets;
-  const u64 small = static_cast<u64>(part * static_cast<double>(shape.octets)) / element * element;
-  if (small == 0 || 2 * small >= shape.octets) return std::nullopt;
+  const u64 element = shape.element_bytes;
+  const u64 small = static_cast<u64>(part * static_cast<double>(shape.bytes)) / element * element;
+  if (small == 0 || 2 * small >= shape.bytes) return std::nullopt;
   return TwoParts{.small = {{"collective.size", std::to_string(small)}},
                   .large = {{"collective.size", std::to_string(2 * small)}},
-                  .steps = static_cast<double>(shape.octets - small) / static_cast<double>(small),
-                  .text = fmt::format("{} and {}", fabric::octets_text(static_cast<double>(small)),
-                                      fabric::octets_text(static_cast<double>(2 * small)))};
+                  .steps = static_cast<double>(shape.bytes - small) / static_cast<double>(small),
+                  .text = fmt::format("{} and {}", fabric::bytes_text(static_cast<double>(small)),
+                                      fabric::bytes_text(static_cast<double>(2 * small)))};
 }
 
 Measured extrapolated(const Measured& small, const Measured& large, const TwoParts& parts) {

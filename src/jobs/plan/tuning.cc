@@ -11,7 +11,7 @@
 namespace verbena::jobs {
 namespace {
 
-constexpr u32 kPacketHeaders = 66;  // of a RoCEv2 packet with RETH: octets on the wire, with FCS
+constexpr u32 kPacketHeaders = 66;  // of a RoCEv2 packet with RETH: bytes on the wire, with FCS
 
 std::string rate(Rate rate) { return fabric::rate_text(static_cast<double>(rate.bps())); }
 
@@ -24,9 +24,9 @@ Tuning tune(const TuningRequest& request) {
                  .longest_lossless_frame = request.mtu + kPacketHeaders};
   tuning.headroom = pfc_headroom(tuning.link);
   tuning.ecn = ecn_thresholds(request.rate);
-  if (request.buffer_octets != 0)
+  if (request.buffer_bytes != 0)
     tuning.marks_before_pauses =
-        marks_before_pauses({.octets = request.buffer_octets,
+        marks_before_pauses({.bytes = request.buffer_bytes,
                              .ports = request.switch_ports,
                              .headroom = tuning.headroom.sum(),
                              .lossless_priorities = request.lossless_priorities});
@@ -44,20 +44,20 @@ std::string text_of(const TuningRequest& request, const Tuning& tuning) {
   const Headroom& h = tuning.headroom;
   std::string text = fmt::format("RoCEv2 on {} links, cables of {} m, path MTU {}\n\n",
                                  rate(request.rate), request.cable_metres, request.mtu);
-  text += fmt::format("PFC headroom of a port and priority{:>25}\n", fabric::octets_text(h.sum()));
-  for (const auto& [what, octets] :
+  text += fmt::format("PFC headroom of a port and priority{:>25}\n", fabric::bytes_text(h.sum()));
+  for (const auto& [what, bytes] :
        {std::pair{"frame that the pause waits for", h.frame}, std::pair{"pause", h.pause},
         std::pair{"cable, there and back", h.cable}, std::pair{"PHY", h.phy},
         std::pair{"neighbour's response", h.response}, std::pair{"frame it has begun", h.last}})
-    text += fmt::format("  {:<45}{:>13}\n", what, fabric::octets_text(octets));
+    text += fmt::format("  {:<45}{:>13}\n", what, fabric::bytes_text(bytes));
   text += fmt::format("\nECN marking: Kmin {}, Kmax {}, Pmax {:.0f} %\n",
-                      fabric::octets_text(tuning.ecn.k_min), fabric::octets_text(tuning.ecn.k_max),
+                      fabric::bytes_text(tuning.ecn.k_min), fabric::bytes_text(tuning.ecn.k_max),
                       100 * tuning.ecn.p_max);
-  if (request.buffer_octets != 0)
+  if (request.buffer_bytes != 0)
     text += fmt::format(
         "  with a buffer of {} and {} ports: Kmin below {} marks before it pauses, always{}\n",
-        fabric::octets_text(request.buffer_octets), request.switch_ports,
-        fabric::octets_text(tuning.marks_before_pauses),
+        fabric::bytes_text(request.buffer_bytes), request.switch_ports,
+        fabric::bytes_text(tuning.marks_before_pauses),
         tuning.marks_before_pauses < tuning.ecn.k_min ? "; it is not" : "");
   const DCQCNParameters& d = tuning.dcqcn;
   text += fmt::format(
@@ -65,7 +65,7 @@ std::string text_of(const TuningRequest& request, const Tuning& tuning) {
       "{},\n"
       "  rpg_threshold {}, dce_tcp_g {}/1024 (g {:.0f}/1024), dce_tcp_rtt {}\n",
       rate(d.additive_increase), rate(d.hyper_increase), fabric::duration_text(d.increase_interval),
-      fabric::octets_text(d.byte_counter), d.fast_recovery, dce_tcp_g(d), d.g * 1024,
+      fabric::bytes_text(d.byte_counter), d.fast_recovery, dce_tcp_g(d), d.g * 1024,
       fabric::duration_text(d.alpha_interval));
   return text +
          fmt::format(

@@ -13,8 +13,8 @@ namespace verbena::jobs {
 struct TuningRequest {
   Rate rate = gbps(400);
   u32 cable_metres = 30;
-  u32 mtu = 4096;         // path MTU of RoCEv2, octets
-  u64 buffer_octets = 0;  // of a switch; 0: not known
+  u32 mtu = 4096;        // path MTU of RoCEv2, bytes
+  u64 buffer_bytes = 0;  // of a switch; 0: not known
   u32 switch_ports = 64;
   u32 lossless_priorities = 1;
 };

@@ -37,9 +37,9 @@ TEST(PFCHeadroom, GrowsWithCableAndRate) {
 // Zhu et al., SIGCOMM 2015, 4: a switch of 32 ports with 12 MB, headroom of 22.4 KB, beta 8: 21.7
 // KB.
 TEST(ECNThresholds, TheBoundIsThePapers) {
-  const u64 bound = marks_before_pauses({.octets = 12'000'000, .ports = 32, .headroom = 22'400});
+  const u64 bound = marks_before_pauses({.bytes = 12'000'000, .ports = 32, .headroom = 22'400});
   EXPECT_NEAR(static_cast<double>(bound), 21'700, 100);
-  EXPECT_EQ(marks_before_pauses({.octets = 1'000'000, .ports = 64, .headroom = 22'400}), 0u);
+  EXPECT_EQ(marks_before_pauses({.bytes = 1'000'000, .ports = 64, .headroom = 22'400}), 0u);
 }
 
 TEST(ECNThresholds, GrowWithTheRate) {
@@ -69,7 +69,7 @@ u64 drops_with(u64 headroom, const Tuning& tuning) {
   };
   fabric::Network network(net.topology, config);
   for (u32 host = 1; host < 17; ++host)
-    EXPECT_TRUE(network.add_flow({.source = host, .destination = 0, .octets = 1'000'000}));
+    EXPECT_TRUE(network.add_flow({.source = host, .destination = 0, .bytes = 1'000'000}));
   EXPECT_FALSE(network.run(Time::never()));
   EXPECT_EQ(network.flows_finished(), 16u);
   return network.counters().drops;
@@ -82,7 +82,7 @@ TEST(Tuning, NothingIsDroppedWithItsHeadroom) {
 }
 
 TEST(Tuning, SaysHowItComesAbout) {
-  const TuningRequest request{.rate = gbps(400), .cable_metres = 30, .buffer_octets = 64u << 20};
+  const TuningRequest request{.rate = gbps(400), .cable_metres = 30, .buffer_bytes = 64u << 20};
   const Tuning tuning = tune(request);
   const std::string text = text_of(request, tuning);
   EXPECT_TRUE(text.starts_with("RoCEv2 on 400 Gb/s links, cables of 30 m, path MTU 4096\n"))

@@ -13,13 +13,13 @@ using collectives::ArrayRun;
 using collectives::Shape;
 using collectives::Step;
 
-Shape all_reduce(u32 ranks, u64 octets) {
+Shape all_reduce(u32 ranks, u64 bytes) {
   return {.operation = collectives::Operation::kAllReduce,
           .algorithm = Algorithm::kRing,
           .ranks = ranks,
-          .octets = octets,
+          .bytes = bytes,
           .channels = 2,
-          .chunk_octets = 64};
+          .chunk_bytes = 64};
 }
 
 Task computes(Duration lasts, std::vector<u32> after = {}) {

@@ -19,7 +19,7 @@ inline constexpr NamedQuery kCollectivesQuery{
     "SELECT algorithm, seconds, algbw, busbw, flow_level_seconds, mistake FROM collectives"};
 inline constexpr NamedQuery kOperationsQuery{
     "operations",
-    "SELECT communicator, kind, algorithm, gpus, octets, times, waiting_ps, mean_ps, busbw "
+    "SELECT communicator, kind, algorithm, gpus, bytes, times, waiting_ps, mean_ps, busbw "
     "FROM operations"};
 inline constexpr NamedQuery kIdleQuery{
     "idle GPUs",
@@ -59,26 +59,26 @@ inline constexpr NamedQuery kProgressQuery{
     "ORDER BY lane, eighths"};
 inline constexpr NamedQuery kMessagesQuery{
     "messages",
-    "SELECT octets, slowdown FROM messages WHERE algorithm = ?1 AND way = 'network' "
-    "ORDER BY octets, slowdown"};
+    "SELECT bytes, slowdown FROM messages WHERE algorithm = ?1 AND way = 'network' "
+    "ORDER BY bytes, slowdown"};
 inline constexpr NamedQuery kLongestQueuesQuery{
     "longest queues",
-    "SELECT q.node, q.port, n.name || ' -> ' || m.name, max(q.octets) AS most FROM queues q "
+    "SELECT q.node, q.port, n.name || ' -> ' || m.name, max(q.bytes) AS most FROM queues q "
     "JOIN ports p USING (node, port, algorithm) JOIN nodes n ON n.node = q.node "
     "JOIN nodes m ON m.node = p.peer WHERE q.algorithm = ?1 GROUP BY q.node, q.port "
     "ORDER BY most DESC, q.node, q.port LIMIT 8"};
 inline constexpr NamedQuery kQueuesQuery{
     "queues over time",
-    "SELECT time_ps, octets FROM queues WHERE algorithm = ?1 AND node = ?2 AND port = ?3 "
+    "SELECT time_ps, bytes FROM queues WHERE algorithm = ?1 AND node = ?2 AND port = ?3 "
     "ORDER BY time_ps"};
 inline constexpr NamedQuery kBusiestQuery{
     "busiest links",
-    "SELECT p.node, p.port, n.name || ' -> ' || m.name, p.sent_octets AS sent FROM ports p "
+    "SELECT p.node, p.port, n.name || ' -> ' || m.name, p.sent_bytes AS sent FROM ports p "
     "JOIN nodes n ON n.node = p.node JOIN nodes m ON m.node = p.peer WHERE p.algorithm = ?1 "
     "AND sent > 0 ORDER BY sent DESC, p.node, p.port LIMIT 4"};
 inline constexpr NamedQuery kLoadsQuery{
     "loads over time",
-    "SELECT time_ps, octets FROM loads WHERE algorithm = ?1 AND node = ?2 AND port = ?3 "
+    "SELECT time_ps, bytes FROM loads WHERE algorithm = ?1 AND node = ?2 AND port = ?3 "
     "ORDER BY time_ps"};
 inline constexpr NamedQuery kUtilizationQuery{
     "utilization",
@@ -87,18 +87,18 @@ inline constexpr NamedQuery kUtilizationQuery{
 // A direction is twice its link, and one more where the link's end b sends.
 inline constexpr NamedQuery kTotalsQuery{
     "use of links",
-    "SELECT 2 * p.link + (p.node = l.b), p.utilization, p.longest_queue_octets, p.marks, "
+    "SELECT 2 * p.link + (p.node = l.b), p.utilization, p.longest_queue_bytes, p.marks, "
     "p.paused_ps + p.waited_for_credits_ps, n.name || ' -> ' || m.name FROM ports p "
     "JOIN links l ON l.link = p.link JOIN nodes n ON n.node = p.node "
     "JOIN nodes m ON m.node = p.peer WHERE p.algorithm = ?1"};
 inline constexpr NamedQuery kQueueUseQuery{
     "queues of all links",
-    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.octets FROM queues q "
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.bytes FROM queues q "
     "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
     "WHERE q.algorithm = ?1"};
 inline constexpr NamedQuery kLoadUseQuery{
     "loads of all links",
-    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.octets, q.bps FROM loads q "
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.bytes, q.bps FROM loads q "
     "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
     "WHERE q.algorithm = ?1"};
 inline constexpr NamedQuery kMarkUseQuery{
@@ -118,10 +118,10 @@ inline constexpr NamedQuery kWaitUseQuery{
     "WHERE q.algorithm = ?1"};
 inline constexpr NamedQuery kSlowestQuery{
     "slowest messages",
-    "SELECT source, destination, octets, posted_ps * 1e-6, arrived_ps * 1e-6, alone_ps * 1e-6, "
-    "lane FROM (SELECT source, destination, octets, posted_ps, arrived_ps, alone_ps, lane "
+    "SELECT source, destination, bytes, posted_ps * 1e-6, arrived_ps * 1e-6, alone_ps * 1e-6, "
+    "lane FROM (SELECT source, destination, bytes, posted_ps, arrived_ps, alone_ps, lane "
     "FROM slowest_messages WHERE algorithm = ?1 UNION "
-    "SELECT source, destination, octets, posted_ps, arrived_ps, alone_ps, lane "
+    "SELECT source, destination, bytes, posted_ps, arrived_ps, alone_ps, lane "
     "FROM messages WHERE algorithm = ?1) ORDER BY arrived_ps - posted_ps - alone_ps DESC, "
     "posted_ps, source, destination, lane LIMIT 3000"};
 inline constexpr NamedQuery kMessageCountQuery{

@@ -11,7 +11,7 @@ Time at(u64 microseconds) { return Time() + us(static_cast<i64>(microseconds)); 
 
 TEST(MessageLog, KeepsAllWhereTheyAreFew) {
   MessageLog log(2);
-  for (u64 i = 0; i < 10; ++i) log.add(1, {.from = 0, .octets = 100, .posted = at(i)}, at(i + 3));
+  for (u64 i = 0; i < 10; ++i) log.add(1, {.from = 0, .bytes = 100, .posted = at(i)}, at(i + 3));
   EXPECT_TRUE(log.of(0).empty());
   ASSERT_EQ(log.of(1).size(), 10u);
   EXPECT_EQ(log.each_stands_for(1), 1u);
@@ -48,9 +48,9 @@ TEST(ProgressLog, KnowsWhenEachEighthWasDone) {
   const auto schedule = collectives::make_schedule({.operation = collectives::Operation::kAllReduce,
                                                     .algorithm = collectives::Algorithm::kRing,
                                                     .ranks = 2,
-                                                    .octets = 64 * 1024,
+                                                    .bytes = 64 * 1024,
                                                     .channels = 2,
-                                                    .chunk_octets = 1024});
+                                                    .chunk_bytes = 1024});
   ProgressLog log(*schedule);
   const u64 steps = schedule->steps(1, 1);
   ASSERT_GE(steps, u64{ProgressLog::kParts});

@@ -12,10 +12,10 @@ using application::Access;
 using application::Content;
 using application::Event;
 
-constexpr u32 kPrivateOctets = 12;  // the cache's address and R_Key
+constexpr u32 kPrivateBytes = 12;  // the cache's address and R_Key
 
-application::Region allocate(application::Node& node, u64 octets, Content content, Access access) {
-  const auto region = node.allocate(octets, content, access);
+application::Region allocate(application::Node& node, u64 bytes, Content content, Access access) {
+  const auto region = node.allocate(bytes, content, access);
   CHECK(region.has_value());
   return *region;
 }
@@ -29,7 +29,7 @@ transfer::FlowLimits limits_of_flow() {
 KVSender::KVSender(application::Node& node, Config config)
     : node_(node),
       config_(std::move(config)),
-      cache_(allocate(node, config_.layout.octets(), Content::kCounted, Access::kLocal)) {
+      cache_(allocate(node, config_.layout.bytes(), Content::kCounted, Access::kLocal)) {
   for (const application::Address& address : config_.peers) {
     const auto connection = node.connect(address, {.sends = 128, .receives = 1}, {});
     if (!connection) {
@@ -71,8 +71,8 @@ void KVSender::on_ready() {
 void KVSender::on_event(const Event& event) {
   for (Peer& peer : peers_) {
     if (peer.connection != event.connection) continue;
-    if (event.kind == Event::Kind::kConnected && event.private_data.size() >= kPrivateOctets) {
-      const Reader<kPrivateOctets> in(event.private_data.first<kPrivateOctets>());
+    if (event.kind == Event::Kind::kConnected && event.private_data.size() >= kPrivateBytes) {
+      const Reader<kPrivateBytes> in(event.private_data.first<kPrivateBytes>());
       peer.base = in.get64<0>();
       CHECK(peer.flow->add_remote_region(in.get32<8>()) == 0);
       peer.flow->add_lane(event.connection);
@@ -103,10 +103,10 @@ void KVSender::start(const Due& due) {
   if (!started) mistake_ = started.error();
 }
 
-KVReceiver::KVReceiver(application::Node& node, const application::Address& at, u64 cache_octets,
+KVReceiver::KVReceiver(application::Node& node, const application::Address& at, u64 cache_bytes,
                        std::function<void(u32, Time)> on_complete)
     : node_(node),
-      cache_(allocate(node, cache_octets, Content::kCounted, Access::kRemoteWrite)),
+      cache_(allocate(node, cache_bytes, Content::kCounted, Access::kRemoteWrite)),
       on_complete_(std::move(on_complete)) {
   CHECK(node.listen(at, {.sends = 1, .receives = kReceives}) == Status::kOk);
 }
@@ -118,7 +118,7 @@ void KVReceiver::on_ready() {
     const auto inbox = inboxes_.find(event.connection);
     if (inbox == inboxes_.end()) continue;
     const u64 tag = transfer::read_tag(inbox->second.bytes.subspan(
-        event.id * transfer::NodeFlow::kTagOctets, transfer::NodeFlow::kTagOctets));
+        event.id * transfer::NodeFlow::kTagBytes, transfer::NodeFlow::kTagBytes));
     post_receive(event.connection, event.id);
     on_complete_(static_cast<u32>(tag), node_.now());
   }
@@ -126,10 +126,10 @@ void KVReceiver::on_ready() {
 
 void KVReceiver::accept(application::ConnectionId connection) {
   inboxes_[connection] =
-      allocate(node_, kReceives * transfer::NodeFlow::kTagOctets, Content::kBytes, Access::kLocal);
+      allocate(node_, kReceives * transfer::NodeFlow::kTagBytes, Content::kBytes, Access::kLocal);
   for (u32 slot = 0; slot < kReceives; ++slot) post_receive(connection, slot);
-  std::array<u8, kPrivateOctets> told{};
-  Writer<kPrivateOctets> out(told);
+  std::array<u8, kPrivateBytes> told{};
+  Writer<kPrivateBytes> out(told);
   out.put64<0>(cache_.address);
   out.put32<8>(cache_.r_key);
   node_.accept(connection, told);
@@ -137,8 +137,8 @@ void KVReceiver::accept(application::ConnectionId connection) {
 
 void KVReceiver::post_receive(application::ConnectionId connection, u32 slot) {
   const application::Region& inbox = inboxes_.at(connection);
-  constexpr u32 kOctets = transfer::NodeFlow::kTagOctets;
-  node_.post_receive(connection, slot, {inbox.address + slot * kOctets, kOctets, inbox.l_key});
+  constexpr u32 kBytes = transfer::NodeFlow::kTagBytes;
+  node_.post_receive(connection, slot, {inbox.address + slot * kBytes, kBytes, inbox.l_key});
 }
 
 }  // namespace verbena::jobs

@@ -63,7 +63,7 @@ class KVSender final : public application::Program {
 class KVReceiver final : public application::Program {
  public:
   // `on_complete` gets the request's number: all of it has come from one sender.
-  KVReceiver(application::Node& node, const application::Address& at, u64 cache_octets,
+  KVReceiver(application::Node& node, const application::Address& at, u64 cache_bytes,
              std::function<void(u32 request, Time now)> on_complete);
   void on_ready() override;
 

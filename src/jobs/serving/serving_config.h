@@ -17,7 +17,7 @@ struct ServingConfig {
   u32 prefill = 1, decode = 1;    // instances
   u32 gpus = 8;                   // of one, which share its model by tensor parallelism
   double prefill_flops = 400e12;  // that a GPU achieves
-  double memory_rate = 2.5e12;    // octets a second, likewise
+  double memory_rate = 2.5e12;    // bytes a second, likewise
   u32 block_tokens = 256;
   u64 cache_tokens = 1 << 20;  // that an instance's cache holds
   // NICs of each instance that are simulated: their transfers are alike. The first GPUs'.

@@ -73,7 +73,7 @@ transfer::KVLayout cache_layout(const ServingConfig& config) {
 }
 
 Duration decode_step(const ServingConfig& config) {
-  return seconds(config.model.parameters * config.model.element_octets /
+  return seconds(config.model.parameters * config.model.element_bytes /
                  (config.gpus * config.memory_rate));
 }
 

@@ -49,7 +49,7 @@ class ServingPrograms {
       const fabric::NodeIndex host = config_.host_of(config_.prefill + decode, gpu);
       peers.push_back(fabric::node_address(host, kPort));
       receivers_.push_back(std::make_unique<KVReceiver>(
-          nodes.node(host), peers.back(), layout_.octets(),
+          nodes.node(host), peers.back(), layout_.bytes(),
           [this, gpu](u32 request, Time now) { arrived_[request][gpu] = now; }));
       nodes.run_on(host, *receivers_.back());
     }
@@ -155,8 +155,8 @@ ServingResult run_serving(const ServingConfig& config, const fabric::Topology& t
                                .transfer = complete - request.end,
                                .ttft = first_token - request.arrival});
     result.time = std::max(result.time, first_token - Time());
-    result.transferred_octets +=
-        u64{config.gpus} * layout.layers * layout.layer_octets(request.from.size());
+    result.transferred_bytes +=
+        u64{config.gpus} * layout.layers * layout.layer_bytes(request.from.size());
   }
   result.counters = network.counters();
   return result;
@@ -180,7 +180,7 @@ std::vector<fabric::Metric> metrics_of(const ServingConfig& config, const Servin
   metrics.push_back({"requests_per_s", static_cast<double>(result.requests.size()) / time});
   metrics.push_back({"input_tokens_per_s", tokens / time});
   metrics.push_back({"reused", static_cast<double>(result.plan.reused_tokens) / tokens});
-  metrics.push_back({"octets", static_cast<double>(result.transferred_octets)});
+  metrics.push_back({"bytes", static_cast<double>(result.transferred_bytes)});
   metrics.push_back({"output_tokens", static_cast<double>(output)});
   return metrics;
 }
@@ -221,7 +221,7 @@ std::string serving_text(const ServingConfig& config, std::string_view technolog
       "{:.2f} requests/s, {:.0f} input tokens/s, {:.1f} % from caches, {:.2f} GB of "
       "KV caches transferred\n",
       metrics["requests_per_s"], metrics["input_tokens_per_s"], metrics["reused"] * 100,
-      metrics["octets"] / 1e9);
+      metrics["bytes"] / 1e9);
   return text;
 }
 

@@ -19,8 +19,8 @@ struct ServingResult {
   std::string mistake{};  // "": none
   std::vector<ServedRequest> requests{};
   ServingPlan plan{};
-  Duration time{};             // until the last first token
-  u64 transferred_octets = 0;  // by all GPUs of all instances
+  Duration time{};            // until the last first token
+  u64 transferred_bytes = 0;  // by all GPUs of all instances
   fabric::Counters counters{};
 };
 

@@ -129,7 +129,7 @@ TEST(ServingTest, LayersHideTheTransfer) {
   // The last of 32 layers is left.
   EXPECT_LT(result.requests[0].transfer.seconds(), 134'217'728 * 8 / 100e9 / 20);
   EXPECT_GT(result.requests[0].transfer, Duration());
-  EXPECT_EQ(result.transferred_octets, 2u * 134'217'728 + 2u * 134'217'728 * 5 / 4);
+  EXPECT_EQ(result.transferred_bytes, 2u * 134'217'728 + 2u * 134'217'728 * 5 / 4);
 }
 
 TEST(ServingTest, EachTechnology) {

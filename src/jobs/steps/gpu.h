@@ -14,16 +14,16 @@ namespace verbena::jobs {
 struct GPU {
   std::string_view name = "h100";
   std::string_view source = "NVIDIA H100 SXM5 data sheet";
-  double flops = 989e12;           // a second, dense, BF16
-  double memory_octets = 3.35e12;  // a second
-  double efficiency = 0.5;         // of flops
+  double flops = 989e12;          // a second, dense, BF16
+  double memory_bytes = 3.35e12;  // a second
+  double efficiency = 0.5;        // of flops
 
   // Returns the time of the work's operations or of the bytes that it reads, whichever is longer.
-  [[nodiscard]] double seconds_of(double operations, double octets) const {
-    return std::max(operations / (flops * efficiency), octets / memory_octets);
+  [[nodiscard]] double seconds_of(double operations, double bytes) const {
+    return std::max(operations / (flops * efficiency), bytes / memory_bytes);
   }
-  [[nodiscard]] Duration time_of(double operations, double octets) const {
-    return ps(static_cast<i64>(seconds_of(operations, octets) * 1e12));
+  [[nodiscard]] Duration time_of(double operations, double bytes) const {
+    return ps(static_cast<i64>(seconds_of(operations, bytes) * 1e12));
   }
 };
 

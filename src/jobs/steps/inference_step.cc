@@ -38,10 +38,10 @@ class InstanceTasks {
 
   void load() {
     if (!config_.loads_model || communicators_.model == PartsBuilder::kNone) return;
-    const u64 octets = config_.model.parameters() * kParameterOctets / config_.tensor;
+    const u64 bytes = config_.model.parameters() * kParameterBytes / config_.tensor;
     after_.push_back(builder_.operate(
         "model", Purpose::kModelLoad,
-        builder_.operation(communicators_.model, Operation::kBroadcast, octets), {}));
+        builder_.operation(communicators_.model, Operation::kBroadcast, bytes), {}));
   }
 
   void prefill() {
@@ -50,9 +50,9 @@ class InstanceTasks {
       const std::string name = fmt::format("prefill L{}", layer);
       half(name + " attention", Purpose::kPrefill,
            tokens * config_.model.attention_flops(config_.prompt),
-           config_.model.attention_parameters() * kParameterOctets, tokens);
+           config_.model.attention_parameters() * kParameterBytes, tokens);
       move_cache(layer, {computed_});
-      half(name + " MLP", Purpose::kPrefill, tokens * config_.model.mlp_flops(), mlp_octets(),
+      half(name + " MLP", Purpose::kPrefill, tokens * config_.model.mlp_flops(), mlp_bytes(),
            tokens);
     }
     output(Purpose::kPrefill, "prefill output");
@@ -71,11 +71,11 @@ class InstanceTasks {
         const u64 context = config_.prompt + token;
         half(name + " attention", Purpose::kDecode,
              config_.batch * config_.model.attention_flops(context),
-             config_.model.attention_parameters() * kParameterOctets +
-                 config_.batch * context * config_.model.cache_octets(),
+             config_.model.attention_parameters() * kParameterBytes +
+                 config_.batch * context * config_.model.cache_bytes(),
              config_.batch);
         half(name + " MLP", Purpose::kDecode, config_.batch * config_.model.mlp_flops(),
-             mlp_octets(), config_.batch);
+             mlp_bytes(), config_.batch);
         if (layer + 1 == config_.model.layers)
           output(Purpose::kDecode, fmt::format("decode {} output", token));
       }
@@ -83,24 +83,24 @@ class InstanceTasks {
 
  private:
   // Returns the bytes of experts that an instance reads: all experts if a batch needs them all.
-  [[nodiscard]] u64 mlp_octets() const {
+  [[nodiscard]] u64 mlp_bytes() const {
     const Transformer& model = config_.model;
     const u64 asked = u64{config_.batch} * model.experts_per_token;
     const u64 mlps = model.experts == 0 ? 1 : std::min<u64>(model.experts, asked);
-    return mlps * model.mlp_parameters() * kParameterOctets;
+    return mlps * model.mlp_parameters() * kParameterBytes;
   }
 
   void output(Purpose purpose, std::string name) {
     computed_ = builder_.compute(std::move(name), purpose,
                                  time_of(config_.batch * config_.model.output_flops(),
-                                         config_.model.embedding_parameters() * kParameterOctets),
+                                         config_.model.embedding_parameters() * kParameterBytes),
                                  std::exchange(after_, {}));
   }
 
-  void half(const std::string& name, Purpose purpose, double flops, u64 octets, double tokens) {
-    computed_ = builder_.compute(name, purpose, time_of(flops, octets), std::exchange(after_, {}));
+  void half(const std::string& name, Purpose purpose, double flops, u64 bytes, double tokens) {
+    computed_ = builder_.compute(name, purpose, time_of(flops, bytes), std::exchange(after_, {}));
     if (communicators_.tensor == PartsBuilder::kNone) return;
-    const u64 sum = static_cast<u64>(tokens) * config_.model.hidden * kActivationOctets;
+    const u64 sum = static_cast<u64>(tokens) * config_.model.hidden * kActivationBytes;
     after_ = {builder_.operate(
         name, Purpose::kTensor,
         builder_.operation(communicators_.tensor, Operation::kAllReduce, sum), {computed_})};
@@ -109,16 +109,14 @@ class InstanceTasks {
   // Moves the cache of one layer; every GPU moves its share of the heads.
   void move_cache(u32 layer, std::vector<u32> after) {
     if (communicators_.cache == PartsBuilder::kNone) return;
-    const u64 octets =
-        config_.batch * config_.prompt * config_.model.cache_octets() / config_.tensor;
+    const u64 bytes = config_.batch * config_.prompt * config_.model.cache_bytes() / config_.tensor;
     caches_.push_back(builder_.operate(
         fmt::format("KV cache L{}", layer), Purpose::kCacheMove,
-        builder_.operation(communicators_.cache, Operation::kBroadcast, octets), std::move(after)));
+        builder_.operation(communicators_.cache, Operation::kBroadcast, bytes), std::move(after)));
   }
 
-  [[nodiscard]] Duration time_of(double flops, u64 octets) const {
-    return config_.gpu.time_of(flops / config_.tensor,
-                               static_cast<double>(octets) / config_.tensor);
+  [[nodiscard]] Duration time_of(double flops, u64 bytes) const {
+    return config_.gpu.time_of(flops / config_.tensor, static_cast<double>(bytes) / config_.tensor);
   }
 
   const InferenceConfig& config_;

@@ -45,27 +45,27 @@ u32 PartsBuilder::add_communicator(std::string name, std::vector<std::vector<u32
 }
 
 Shape PartsBuilder::shape_of(const Communicator& communicator, collectives::Operation operation,
-                             u64 octets, u32 root) const {
+                             u64 bytes, u32 root) const {
   Shape shape{.operation = operation,
               .algorithm = algorithm_for(operation, communicator),
               .ranks = communicator.size(),
               .ranks_per_node = communicator.members_per_node(),
-              .octets = (octets + 3) / 4 * 4,
+              .bytes = (bytes + 3) / 4 * 4,
               .root = root};
   const bool stays_inside = shape.ranks == shape.ranks_per_node;
   const bool is_pair = shape.ranks == 2 && operation == collectives::Operation::kBroadcast;
   shape.channels = stays_inside || is_pair ? 1 : cutting_.channels;
-  shape.chunk_octets = stays_inside || is_pair ? kLongestMessage : cutting_.chunk_octets;
+  shape.chunk_bytes = stays_inside || is_pair ? kLongestMessage : cutting_.chunk_bytes;
   return shape;
 }
 
-u32 PartsBuilder::operation(u32 communicator, collectives::Operation operation, u64 octets,
+u32 PartsBuilder::operation(u32 communicator, collectives::Operation operation, u64 bytes,
                             u32 root) {
-  const Shape shape = shape_of(parts_.communicators[communicator], operation, octets, root);
+  const Shape shape = shape_of(parts_.communicators[communicator], operation, bytes, root);
   const auto same = std::find_if(
       parts_.operations.begin(), parts_.operations.end(), [&](const GroupOperation& known) {
         return known.communicator == communicator && known.shape.operation == operation &&
-               known.shape.octets == shape.octets && known.shape.root == root;
+               known.shape.bytes == shape.bytes && known.shape.root == root;
       });
   if (same == parts_.operations.end()) {
     parts_.operations.push_back({communicator, shape});

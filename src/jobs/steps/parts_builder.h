@@ -12,8 +12,8 @@ namespace verbena::jobs {
 
 // Cutting: how operations are divided and run if a job does not specify it.
 struct Cutting {
-  u32 channels = 2;                // between nodes; one inside
-  u64 chunk_octets = 1024 * 1024;  // between nodes; whole blocks inside
+  u32 channels = 2;               // between nodes; one inside
+  u64 chunk_bytes = 1024 * 1024;  // between nodes; whole blocks inside
 };
 
 class PartsBuilder {
@@ -23,9 +23,9 @@ class PartsBuilder {
   // The number of a communicator whose groups have one member: such groups exchange nothing.
   static constexpr u32 kNone = ~u32{0};
   [[nodiscard]] u32 add_communicator(std::string name, std::vector<std::vector<u32>> groups);
-  // Returns the number of the operation; an equal operation has the same number. `octets` are
+  // Returns the number of the operation; an equal operation has the same number. `bytes` are
   // rounded up to whole elements.
-  [[nodiscard]] u32 operation(u32 communicator, collectives::Operation operation, u64 octets,
+  [[nodiscard]] u32 operation(u32 communicator, collectives::Operation operation, u64 bytes,
                               u32 root = 0);
 
   // Tasks are those of this role, from now on.
@@ -40,7 +40,7 @@ class PartsBuilder {
  private:
   u32 add(Task task);
   [[nodiscard]] collectives::Shape shape_of(const Communicator& communicator,
-                                            collectives::Operation operation, u64 octets,
+                                            collectives::Operation operation, u64 bytes,
                                             u32 root) const;
 
   const u32 ranks_per_node_;

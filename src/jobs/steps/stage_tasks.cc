@@ -12,7 +12,7 @@ using collectives::Operation;
 // The bytes that Adam with mixed precision reads and writes for a parameter, besides its gradient:
 // the parameter in 32 bits and two moments, each read and written, and the new parameter in 16
 // bits.
-constexpr u32 kOptimizerOctets = 3 * 4 * 2 + 2;
+constexpr u32 kOptimizerBytes = 3 * 4 * 2 + 2;
 
 }  // namespace
 
@@ -98,19 +98,18 @@ void StageTasks::attention(const std::string& name, Pass pass) {
   compute(name + " attention", pass,
           time_of(config_.model.attention_flops(config_.sequence), pass));
   exchange(name + " attention", Purpose::kTensor, communicators_.tensor, Operation::kAllReduce,
-           activation_octets());
+           activation_bytes());
 }
 
 void StageTasks::mlp(const std::string& name, Pass pass) {
-  const u64 octets =
-      activation_octets() * config_.model.experts_per_token / config_.parallel.tensor;
+  const u64 bytes = activation_bytes() * config_.model.experts_per_token / config_.parallel.tensor;
   exchange(name + " to experts", Purpose::kExpert, communicators_.expert, Operation::kAllToAll,
-           octets);
+           bytes);
   compute(name + " MLP", pass, time_of(config_.model.mlp_flops(), pass));
   exchange(name + " from experts", Purpose::kExpert, communicators_.expert, Operation::kAllToAll,
-           octets);
+           bytes);
   exchange(name + " MLP", Purpose::kTensor, communicators_.tensor, Operation::kAllReduce,
-           activation_octets());
+           activation_bytes());
 }
 
 // --- single tasks
@@ -122,22 +121,22 @@ void StageTasks::compute(const std::string& name, Pass pass, Duration lasts) {
 
 // Adds an operation on the last computed data. The next computing waits for the operation.
 void StageTasks::exchange(const std::string& name, Purpose purpose, u32 communicator,
-                          Operation operation, u64 octets) {
+                          Operation operation, u64 bytes) {
   if (communicator == PartsBuilder::kNone) return;
   std::vector<u32> after = std::exchange(after_, {});
   if (computed_) after.push_back(*computed_);
-  after_ = {builder_.operate(name, purpose, builder_.operation(communicator, operation, octets),
+  after_ = {builder_.operate(name, purpose, builder_.operation(communicator, operation, bytes),
                              std::move(after))};
 }
 
-u64 StageTasks::activation_octets() const {
-  return tokens() * config_.model.hidden * kActivationOctets;
+u64 StageTasks::activation_bytes() const {
+  return tokens() * config_.model.hidden * kActivationBytes;
 }
 
 // Each tensor parallel GPU sends its share. Narayanan et al., 4.1.
 u32 StageTasks::move_between_stages(u32 communicator, u32 root) const {
   return builder_.operation(communicator, Operation::kBroadcast,
-                            activation_octets() / config_.parallel.tensor, root);
+                            activation_bytes() / config_.parallel.tensor, root);
 }
 
 void StageTasks::receive(const std::string& name, u32 communicator, u32 root) {
@@ -159,7 +158,7 @@ void StageTasks::gather_parameters(const std::string& name) {
   if (layer_ends_.size() > 1) after.push_back(layer_ends_[layer_ends_.size() - 2]);
   after_.push_back(builder_.operate(name + " parameters", Purpose::kData,
                                     builder_.operation(communicators_.data, Operation::kAllGather,
-                                                       layer_parameters() * kParameterOctets),
+                                                       layer_parameters() * kParameterBytes),
                                     std::move(after)));
 }
 
@@ -168,15 +167,15 @@ void StageTasks::gather_parameters(const std::string& name) {
 void StageTasks::add_gradients(u64 parameters, u64 of_experts) {
   if (!adds_gradients_) return;
   own_parameters_ += parameters + of_experts;
-  gradients_ += parameters * config_.gradient_octets;
-  expert_gradients_ += of_experts * config_.gradient_octets;
-  if (gradients_ >= config_.bucket_octets) reduce(gradients_, communicators_.data);
-  if (expert_gradients_ >= config_.bucket_octets)
+  gradients_ += parameters * config_.gradient_bytes;
+  expert_gradients_ += of_experts * config_.gradient_bytes;
+  if (gradients_ >= config_.bucket_bytes) reduce(gradients_, communicators_.data);
+  if (expert_gradients_ >= config_.bucket_bytes)
     reduce(expert_gradients_, communicators_.expert_data);
 }
 
-void StageTasks::reduce(u64& octets, u32 communicator) {
-  const u64 all = std::exchange(octets, 0);
+void StageTasks::reduce(u64& bytes, u32 communicator) {
+  const u64 all = std::exchange(bytes, 0);
   if (communicator == PartsBuilder::kNone || all == 0) return;
   const bool shards = config_.sharding != Sharding::kNone;
   const u32 operation = builder_.operation(
@@ -193,16 +192,15 @@ void StageTasks::finish() {
   for (const Reduction& reduction : reductions_) after.push_back(reduction.task);
   const bool shards = config_.sharding != Sharding::kNone;
   const u64 kept = own_parameters_ / (shards ? config_.parallel.data : 1);
-  const double octets = static_cast<double>(kept) * (kOptimizerOctets + config_.gradient_octets);
+  const double bytes = static_cast<double>(kept) * (kOptimizerBytes + config_.gradient_bytes);
   const u32 updated = builder_.compute("optimizer", Purpose::kOptimizer,
-                                       config_.gpu.time_of(0, octets), std::move(after));
+                                       config_.gpu.time_of(0, bytes), std::move(after));
   if (config_.sharding != Sharding::kOptimizer) return;
   for (const Reduction& reduction : reductions_)
-    builder_.operate(
-        "parameters", Purpose::kData,
-        builder_.operation(reduction.communicator, Operation::kAllGather,
-                           reduction.octets / config_.gradient_octets * kParameterOctets),
-        {updated});
+    builder_.operate("parameters", Purpose::kData,
+                     builder_.operation(reduction.communicator, Operation::kAllGather,
+                                        reduction.bytes / config_.gradient_bytes * kParameterBytes),
+                     {updated});
 }
 
 }  // namespace verbena::jobs

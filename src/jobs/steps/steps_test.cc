@@ -28,15 +28,15 @@ TrainingConfig training(const Parallelism& parallel, u32 micro_batches = 2) {
   config.parallel = parallel;
   config.sequence = 16;
   config.micro_batches = micro_batches;
-  config.bucket_octets = 1 << 14;
+  config.bucket_bytes = 1 << 14;
   return config;
 }
 
 // By rank; all of it has to come to an end, too.
-std::vector<u64> octets_sent(const Program& program) {
+std::vector<u64> bytes_sent(const Program& program) {
   collectives::ArrayRun run(program, 1 << 20, 3, 4);
   EXPECT_TRUE(run.run());
-  return run.octets_sent;
+  return run.bytes_sent;
 }
 
 Program step(const TrainingConfig& config, u32 in_node = 2) {
@@ -63,18 +63,18 @@ TEST(TransformerTest, HasAsManyParametersAsItsPaperSays) {
 
 TEST(TrainingStepTest, DataParallelismSendsEachGradientTwiceLessOneShare) {
   const TrainingConfig config = training({.data = 4});
-  const u64 gradients = config.model.parameters() * config.gradient_octets;
-  const std::vector<u64> sent = octets_sent(step(config));
+  const u64 gradients = config.model.parameters() * config.gradient_bytes;
+  const std::vector<u64> sent = bytes_sent(step(config));
   u64 all = 0;
-  for (const u64 octets : sent) all += octets;
+  for (const u64 bytes : sent) all += bytes;
   EXPECT_EQ(all, 2 * gradients * 3);  // 2 (n - 1) / n by each of n
 }
 
 TEST(TrainingStepTest, ShardedOptimizersSendAsMuch) {
   TrainingConfig config = training({.data = 4});
-  const std::vector<u64> plain = octets_sent(step(config));
+  const std::vector<u64> plain = bytes_sent(step(config));
   config.sharding = Sharding::kOptimizer;
-  const std::vector<u64> sharded = octets_sent(step(config));
+  const std::vector<u64> sharded = bytes_sent(step(config));
   u64 a = 0, b = 0;
   for (u32 rank = 0; rank < 4; ++rank) {
     a += plain[rank];
@@ -89,7 +89,7 @@ TEST(TrainingStepTest, TensorParallelismHasFourAllReducesInEachLayerAndPass) {
   EXPECT_EQ(tasks_by_purpose(program, 0)[Purpose::kTensor], 4 * config.model.layers * 3);
   EXPECT_EQ(tasks_by_purpose(program, 0)[Purpose::kData], 0u);
   const u64 activations = config.sequence * config.model.hidden * 2;
-  EXPECT_EQ(octets_sent(program)[0], 4 * config.model.layers * 3 * activations);
+  EXPECT_EQ(bytes_sent(program)[0], 4 * config.model.layers * 3 * activations);
 }
 
 TEST(TrainingStepTest, StagesPassOnEachMicroBatch) {
@@ -98,7 +98,7 @@ TEST(TrainingStepTest, StagesPassOnEachMicroBatch) {
   EXPECT_EQ(tasks_by_purpose(program, 0)[Purpose::kPipeline], 2 * 6u);
   EXPECT_EQ(tasks_by_purpose(program, 1)[Purpose::kPipeline], 4 * 6u);
   const u64 activations = config.sequence * config.model.hidden * 2;
-  const std::vector<u64> sent = octets_sent(program);
+  const std::vector<u64> sent = bytes_sent(program);
   EXPECT_EQ(sent[0], 6 * activations);
   EXPECT_EQ(sent[1], 2 * 6 * activations);
 }
@@ -122,7 +122,7 @@ TEST(TrainingStepTest, ExpertsAreReachedAndLeftInEachPass) {
   config.model.experts = 4;
   const Program program = step(config);
   EXPECT_EQ(tasks_by_purpose(program, 0)[Purpose::kExpert], 2 * 2 * config.model.layers);
-  (void)octets_sent(program);
+  (void)bytes_sent(program);
 }
 
 TEST(TrainingStepTest, AllKindsTogetherComeToAnEnd) {
@@ -130,7 +130,7 @@ TEST(TrainingStepTest, AllKindsTogetherComeToAnEnd) {
     TrainingConfig config = training({.tensor = 2, .pipeline = 2, .data = 4, .expert = 2}, 3);
     config.model.experts = 4;
     config.sharding = sharding;
-    (void)octets_sent(step(config, 4));
+    (void)bytes_sent(step(config, 4));
   }
 }
 
@@ -167,18 +167,18 @@ InferenceConfig inference(u32 tensor, u32 instances, Serving serving) {
 TEST(InferenceStepTest, MovesTheWholeCacheOnce) {
   const InferenceConfig config = inference(1, 2, Serving::kDisaggregated);
   const Program program(inference_step(config, 2, {}));
-  const std::vector<u64> sent = octets_sent(program);
+  const std::vector<u64> sent = bytes_sent(program);
   EXPECT_EQ(sent[0],
-            config.batch * config.prompt * config.model.cache_octets() * config.model.layers);
+            config.batch * config.prompt * config.model.cache_bytes() * config.model.layers);
   EXPECT_EQ(sent[1], 0u);
 }
 
 TEST(InferenceStepTest, LoadsTheModelIntoEachInstance) {
   InferenceConfig config = inference(1, 4, Serving::kTogether);
   config.loads_model = true;
-  const std::vector<u64> sent = octets_sent(Program(inference_step(config, 1, {})));
+  const std::vector<u64> sent = bytes_sent(Program(inference_step(config, 1, {})));
   u64 all = 0;
-  for (const u64 octets : sent) all += octets;
+  for (const u64 bytes : sent) all += bytes;
   EXPECT_EQ(all, 3 * config.model.parameters() * 2);
 }
 
@@ -193,7 +193,7 @@ TEST(InferenceStepTest, DecodingReadsAllParametersForEachToken) {
   const double least =
       3.0 *
       static_cast<double>(config.model.parameters() * 2 - config.model.embedding_parameters() * 2) /
-      config.gpu.memory_octets;
+      config.gpu.memory_bytes;
   EXPECT_GT(decoding.seconds(), least);
   EXPECT_LT(decoding.seconds(), 1.5 * least);
 }

@@ -35,11 +35,11 @@ struct TrainingConfig {
   Transformer model;
   GPU gpu;
   Parallelism parallel;
-  u64 sequence = 8192;            // tokens
-  u32 micro_batch = 1;            // sequences
-  u32 micro_batches = 1;          // of a step, of each replica
-  u64 bucket_octets = 25u << 20;  // of gradients: PyTorch DDP's bucket_cap_mb
-  u32 gradient_octets = 2;
+  u64 sequence = 8192;           // tokens
+  u32 micro_batch = 1;           // sequences
+  u32 micro_batches = 1;         // of a step, of each replica
+  u64 bucket_bytes = 25u << 20;  // of gradients: PyTorch DDP's bucket_cap_mb
+  u32 gradient_bytes = 2;
   Sharding sharding = Sharding::kNone;
   Recomputation recomputation = Recomputation::kNone;
 

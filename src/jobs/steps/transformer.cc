@@ -60,7 +60,7 @@ double Transformer::mlp_flops() const {
 
 double Transformer::output_flops() const { return 2 * static_cast<double>(embedding_parameters()); }
 
-u64 Transformer::cache_octets() const { return 2 * 2 * u64{hidden} * kv_heads / heads; }
+u64 Transformer::cache_bytes() const { return 2 * 2 * u64{hidden} * kv_heads / heads; }
 
 std::span<const Transformer> transformers() { return kTransformers; }
 

@@ -20,8 +20,8 @@
 namespace verbena::jobs {
 
 // The bytes of a number in BF16.
-inline constexpr u32 kActivationOctets = 2;
-inline constexpr u32 kParameterOctets = 2;
+inline constexpr u32 kActivationBytes = 2;
+inline constexpr u32 kParameterBytes = 2;
 
 struct Transformer {
   std::string_view name = "";
@@ -45,7 +45,7 @@ struct Transformer {
   [[nodiscard]] double mlp_flops() const;
   [[nodiscard]] double output_flops() const;  // to the vocabulary, for a token
   // The bytes of a layer for a token: keys and values of 2 bytes.
-  [[nodiscard]] u64 cache_octets() const;
+  [[nodiscard]] u64 cache_bytes() const;
 };
 
 // llama3_8b and others, with where their numbers come from.

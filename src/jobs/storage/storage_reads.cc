@@ -24,18 +24,18 @@ constexpr u16 kAdminEntries = 4;
 constexpr u64 kBlocks = 1024;  // of a namespace, in blocks of a read
 
 // A command reads 65536 logical blocks at most.
-u8 block_log2_for(u32 octets) {
+u8 block_log2_for(u32 bytes) {
   u8 log2 = 9;
-  while (octets >> log2 > 65536 || (octets % (u32{1} << (log2 + 1)) == 0 && log2 < 12)) ++log2;
+  while (bytes >> log2 > 65536 || (bytes % (u32{1} << (log2 + 1)) == 0 && log2 < 12)) ++log2;
   return log2;
 }
-u32 whole_blocks(u32 octets) {
-  const u32 block = u32{1} << block_log2_for(octets);
-  return (octets + block - 1) / block * block;
+u32 whole_blocks(u32 bytes) {
+  const u32 block = u32{1} << block_log2_for(bytes);
+  return (bytes + block - 1) / block * block;
 }
-u8 pages_log2_for(u32 octets) {
+u8 pages_log2_for(u32 bytes) {
   u8 log2 = 0;
-  while (u64{4096} << log2 < octets) ++log2;
+  while (u64{4096} << log2 < bytes) ++log2;
   return log2;
 }
 
@@ -43,11 +43,11 @@ nvmf::TargetConfig target_config(const StorageConfig& config, fabric::NodeIndex 
   nvmf::TargetConfig target;
   target.listen = fabric::node_address(node, kStoragePort);
   target.limits.max_queue_entries = static_cast<u16>(std::max(config.queue_depth + 1, 8u));
-  target.limits.in_capsule_octets = 0;
+  target.limits.in_capsule_bytes = 0;
   target.limits.max_transfer_pages_log2 =
-      std::max<u8>(pages_log2_for(whole_blocks(config.block_octets)), 1);
+      std::max<u8>(pages_log2_for(whole_blocks(config.block_bytes)), 1);
   target.content = application::Content::kCounted;
-  target.admin_data_octets = nvme::kIdentifySize;
+  target.admin_data_bytes = nvme::kIdentifySize;
   target.small_buffers = 0;
   target.large_buffers = readers * config.queue_depth;
   return target;
@@ -77,12 +77,12 @@ class StorageReads::Server final : public application::Program {
 
  private:
   std::unique_ptr<nvmf::BlockStore> make_store(const StorageConfig& config) {
-    const u64 octets = kBlocks * whole_blocks(config.block_octets);
-    const u8 log2 = block_log2_for(config.block_octets);
+    const u64 bytes = kBlocks * whole_blocks(config.block_bytes);
+    const u8 log2 = block_log2_for(config.block_bytes);
     if (config.medium != Duration())
-      return std::make_unique<nvmf::SimulatedStore>(clock_, octets, log2, config.medium);
+      return std::make_unique<nvmf::SimulatedStore>(clock_, bytes, log2, config.medium);
     const auto region =
-        clock_.allocate(octets, application::Content::kCounted, application::Access::kLocal);
+        clock_.allocate(bytes, application::Content::kCounted, application::Access::kLocal);
     return std::make_unique<nvmf::MemoryStore>(*region, log2);
   }
 
@@ -100,10 +100,10 @@ class StorageReads::Reader {
   Reader(const StorageConfig& config, u32 gpu, application::SharedNode& shared, Time first)
       : config_(config),
         gpu_(gpu),
-        octets_(whole_blocks(config.block_octets)),
+        bytes_(whole_blocks(config.block_bytes)),
         shared_(shared),
         clock_(shared.add_view()),
-        data_(*clock_.allocate(u64{octets_} * config.queue_depth, application::Content::kCounted,
+        data_(*clock_.allocate(u64{bytes_} * config.queue_depth, application::Content::kCounted,
                                application::Access::kRemoteReadWrite)),
         posted_(config.queue_depth),
         next_(first) {
@@ -145,13 +145,13 @@ class StorageReads::Reader {
   };
 
   [[nodiscard]] Duration interval() const {
-    return ps(static_cast<i64>(static_cast<double>(config_.block_octets) * 8e12 /
+    return ps(static_cast<i64>(static_cast<double>(config_.block_bytes) * 8e12 /
                                static_cast<double>(config_.read->bps())));
   }
   [[nodiscard]] u64 blocks() const {
     return config_.amount == ~u64{0}
                ? config_.amount
-               : (config_.amount + config_.block_octets - 1) / config_.block_octets;
+               : (config_.amount + config_.block_bytes - 1) / config_.block_bytes;
   }
 
   // Begins as many reads as are due and as there is room for. The function runs again at the time
@@ -172,11 +172,11 @@ class StorageReads::Reader {
     free_.pop_back();
     posted_[slot] = now;
     Path& path = paths_[begun_ % paths_.size()];
-    const u8 log2 = block_log2_for(config_.block_octets);
+    const u8 log2 = block_log2_for(config_.block_bytes);
     path.initiator->submit(
-        {.lba = (begun_ % kBlocks * octets_) >> log2,
-         .blocks = octets_ >> log2,
-         .data = {data_.address + u64{slot} * octets_, octets_, data_.l_key, data_.r_key},
+        {.lba = (begun_ % kBlocks * bytes_) >> log2,
+         .blocks = bytes_ >> log2,
+         .data = {data_.address + u64{slot} * bytes_, bytes_, data_.l_key, data_.r_key},
          .tag = slot});
     ++begun_;
     if (config_.read) next_ = next_ + interval();
@@ -189,7 +189,7 @@ class StorageReads::Reader {
   }
 
   const StorageConfig& config_;
-  const u32 gpu_, octets_;
+  const u32 gpu_, bytes_;
   application::SharedNode& shared_;
   application::Node& clock_;
   const application::Region data_;
@@ -274,7 +274,7 @@ void StorageReads::make_hosts(u64 seed) {
     }
     Time first;
     if (config_.read) {
-      const double interval_ps = static_cast<double>(config_.block_octets) * 8e12 /
+      const double interval_ps = static_cast<double>(config_.block_bytes) * 8e12 /
                                  static_cast<double>(config_.read->bps());
       first = Time() + ps(static_cast<i64>(prng.below(static_cast<u64>(interval_ps))));
     }

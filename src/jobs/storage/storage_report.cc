@@ -24,13 +24,13 @@ std::string rate_text(const StorageResult& result) {
 }  // namespace
 
 double StorageResult::rate() const {
-  return time == Duration() ? 0 : static_cast<double>(octets) / gpus / time.seconds();
+  return time == Duration() ? 0 : static_cast<double>(bytes) / gpus / time.seconds();
 }
 
 StorageResult storage_result(std::vector<StorageRead> reads, const StorageConfig& config, u32 gpus,
                              Duration time) {
-  StorageResult result{.reads = std::move(reads), .gpus = gpus, .octets = 0, .time = time};
-  result.octets = result.reads.size() * config.block_octets;
+  StorageResult result{.reads = std::move(reads), .gpus = gpus, .bytes = 0, .time = time};
+  result.bytes = result.reads.size() * config.block_bytes;
   std::vector<Duration> latencies;
   for (const StorageRead& read : result.reads) latencies.push_back(read.end - read.begin);
   if (latencies.empty()) return result;

@@ -12,11 +12,11 @@ namespace verbena::jobs {
 struct StorageResult {
   std::vector<StorageRead> reads;  // ended while the job ran
   u32 gpus = 0;
-  u64 octets = 0;                       // of data
+  u64 bytes = 0;                        // of data
   Duration time{};                      // of the job
   Duration median{}, p99{}, longest{};  // from posting a command to its response; 0: no reads
 
-  [[nodiscard]] double rate() const;  // octets a second, of each GPU on average
+  [[nodiscard]] double rate() const;  // bytes a second, of each GPU on average
 };
 
 [[nodiscard]] StorageResult storage_result(std::vector<StorageRead> reads,

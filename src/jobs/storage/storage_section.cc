@@ -15,12 +15,12 @@ using fabric::Plan;
 
 constexpr u32 kMostServers = 4096;
 
-// "2GBps" and "2GB/s" are octets; "16Gbps" as for links.
+// "2GBps" and "2GB/s" are bytes; "16Gbps" as for links.
 std::optional<Rate> read_rate_of(std::string_view text) {
   for (const std::string_view end : {"ps", "/s"})
     if (text.ends_with(end) && text.size() > 2 && text[text.size() - 3] == 'B') {
-      const std::optional<u64> octets = fabric::octets_of(text.substr(0, text.size() - 2));
-      return octets ? std::optional(Rate::from_bps(*octets * 8)) : std::nullopt;
+      const std::optional<u64> bytes = fabric::bytes_of(text.substr(0, text.size() - 2));
+      return bytes ? std::optional(Rate::from_bps(*bytes * 8)) : std::nullopt;
     }
   return fabric::rate_of(text);
 }
@@ -89,9 +89,9 @@ bool read_rate(fabric::Section& section, StorageConfig& storage) {
 void read_storage(fabric::Section section, Job& job) {
   StorageConfig& storage = job.storage.emplace();
   const bool is_asked_for = read_rate(section, storage);
-  storage.amount = section.octets("amount", storage.amount, 1);
-  storage.block_octets = static_cast<u32>(
-      std::min<u64>(section.octets("block", storage.block_octets, 512), u64{1} << 30));
+  storage.amount = section.bytes("amount", storage.amount, 1);
+  storage.block_bytes = static_cast<u32>(
+      std::min<u64>(section.bytes("block", storage.block_bytes, 512), u64{1} << 30));
   storage.queue_depth = static_cast<u32>(section.count("queue_depth", storage.queue_depth, 1, 256));
   storage.priority = static_cast<u8>(section.count("priority", job.run.priority, 0, 7));
   storage.medium = section.duration("medium", {});

@@ -35,7 +35,7 @@ const StorageResult& storage_of(const JobResults& results) {
   return *results.step->packets.storage;
 }
 
-// On 100 Gb/s, by a switch 1 us away on either side that takes 425 ns, frames of 4096 octets and
+// On 100 Gb/s, by a switch 1 us away on either side that takes 425 ns, frames of 4096 bytes and
 // about 100 of headers and gap: the command 2.4 us and its own time twice, the data 32 frames and
 // 2.4 us, the last of them twice.
 TEST(StorageReads, OneReadTakesItsThreeMessages) {
@@ -48,7 +48,7 @@ TEST(StorageReads, OneReadTakesItsThreeMessages) {
 
 TEST(StorageReads, AnAmountIsReadAndNoMore) {
   const JobResults results = run(idle_network("{servers: 1, amount: 300KiB}"));
-  EXPECT_EQ(storage_of(results).octets, 2u * 3 * 128 * 1024);  // whole blocks
+  EXPECT_EQ(storage_of(results).bytes, 2u * 3 * 128 * 1024);  // whole blocks
 }
 
 TEST(StorageReads, TheMediumIsPartOfTheLatency) {
@@ -81,7 +81,7 @@ collective: {algorithm: ring, size: 32MiB}
 storage: {servers: 1, amount: 1MiB, block: 128KiB, queue_depth: 8}
 )");
   const StorageResult& storage = *results.collectives[0].by_packets->storage;
-  EXPECT_EQ(storage.octets, 16u << 20);
+  EXPECT_EQ(storage.bytes, 16u << 20);
   const double alone = 128 * 1024 * 8 / 100e9;
   EXPECT_GT(storage.median.seconds(), 16 * alone);
 }

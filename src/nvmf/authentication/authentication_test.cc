@@ -81,7 +81,7 @@ TEST_F(AuthenticationTest, AFailedTransactionIsTheLast) {
   host_keys_.host = chap_key(1);
   auto again = host();
   ours.on_message(again.poll_message());
-  EXPECT_EQ(ours.next_octets(), 0u);
+  EXPECT_EQ(ours.next_bytes(), 0u);
   EXPECT_FALSE(ours.is_authenticated());
 }
 

@@ -15,7 +15,7 @@ ControllerAuthentication::ControllerAuthentication(Cryptography& cryptography, c
   seqnum_ = load_le<u32>(random.data());
 }
 
-void ControllerAuthentication::on_message(Octets message) {
+void ControllerAuthentication::on_message(Bytes message) {
   if (has_failed()) return;
   if (const auto failure = nvme::AuthFailureMessage::decode(message)) {  // the host refuses us
     is_authenticated_ = false;
@@ -53,7 +53,7 @@ void ControllerAuthentication::on_negotiate(const nvme::AuthNegotiate& message) 
     if (exchange_ == nullptr) return fail(AuthFailure::kDHGroupNotUsable);
     challenge.dh_value = exchange_->public_value();
   }
-  challenge_.resize(nvme::hash_octets(*hash));
+  challenge_.resize(nvme::hash_bytes(*hash));
   cryptography_.fill_random(challenge_);
   if (++seqnum_ == 0) ++seqnum_;  // 0 is reserved
   challenge.seqnum = seqnum_;
@@ -76,8 +76,7 @@ void ControllerAuthentication::on_reply(const nvme::AuthReply& message) {
                                                  keys_.host, seqnum_, challenge_);
   if (!are_equal_secrets(expected, message.response))
     return fail(AuthFailure::kAuthenticationFailed);
-  nvme::AuthSuccess1 success{.t_id = terms_.t_id,
-                             .hash_octets = static_cast<u8>(challenge_.size())};
+  nvme::AuthSuccess1 success{.t_id = terms_.t_id, .hash_bytes = static_cast<u8>(challenge_.size())};
   if (!message.has_challenge) {
     outgoing_ = success.encode();
     return succeed();

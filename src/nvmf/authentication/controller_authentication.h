@@ -16,10 +16,10 @@ class ControllerAuthentication {
   ControllerAuthentication(Cryptography& cryptography, const CHAPKeys& keys,
                            const CHAPPolicy& policy, CHAPParties parties);
 
-  void on_message(Octets message);
+  void on_message(Bytes message);
   // Empty: there is none, because the host has to send.
   [[nodiscard]] std::vector<u8> poll_message();
-  [[nodiscard]] std::size_t next_octets() const { return outgoing_.size(); }
+  [[nodiscard]] std::size_t next_bytes() const { return outgoing_.size(); }
   [[nodiscard]] bool is_authenticated() const { return is_authenticated_; }
   [[nodiscard]] bool has_failed() const { return step_ == Step::kFailed; }
 

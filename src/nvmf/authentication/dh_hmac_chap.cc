@@ -4,7 +4,7 @@ namespace verbena::nvmf {
 
 std::vector<u8> chap_response(const Cryptography& cryptography, CHAPRole role,
                               const CHAPParties& parties, const CHAPTerms& terms,
-                              const AuthSecret& key, u32 seqnum, Octets challenge) {
+                              const AuthSecret& key, u32 seqnum, Bytes challenge) {
   const bool is_host = role == CHAPRole::kHost;
   const std::string& own = is_host ? parties.host_nqn : parties.subsystem_nqn;
   const std::string& other = is_host ? parties.subsystem_nqn : parties.host_nqn;
@@ -26,7 +26,7 @@ std::vector<u8> chap_response(const Cryptography& cryptography, CHAPRole role,
   return cryptography.hmac(terms.hash, key.transformed(cryptography, own), text);
 }
 
-bool are_equal_secrets(Octets a, Octets b) {
+bool are_equal_secrets(Bytes a, Bytes b) {
   if (a.size() != b.size()) return false;
   u8 difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i)

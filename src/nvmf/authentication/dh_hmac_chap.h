@@ -41,8 +41,8 @@ enum class CHAPRole : u8 { kHost, kController };
 // The response of the side `role` to `challenge`: R1 of the host, R2 of the controller.
 [[nodiscard]] std::vector<u8> chap_response(const Cryptography& cryptography, CHAPRole role,
                                             const CHAPParties& parties, const CHAPTerms& terms,
-                                            const AuthSecret& key, u32 seqnum, Octets challenge);
+                                            const AuthSecret& key, u32 seqnum, Bytes challenge);
 // Compares in a time that does not depend on the contents.
-[[nodiscard]] bool are_equal_secrets(Octets a, Octets b);
+[[nodiscard]] bool are_equal_secrets(Bytes a, Bytes b);
 
 }  // namespace verbena::nvmf

@@ -34,7 +34,7 @@ HostAuthentication::HostAuthentication(Cryptography& cryptography, const CHAPKey
 
 std::vector<u8> HostAuthentication::poll_message() { return std::exchange(outgoing_, {}); }
 
-void HostAuthentication::on_message(Octets message) {
+void HostAuthentication::on_message(Bytes message) {
   using nvme::AuthFailure;
   if (!wants_message()) return;
   if (const auto failure = nvme::AuthFailureMessage::decode(message)) {
@@ -68,7 +68,7 @@ void HostAuthentication::on_challenge(const nvme::AuthChallenge& message) {
     return fail(AuthFailure::kHashNotUsable, "the target chose a hash that was not offered");
   if (std::ranges::find(policy_.groups, message.group) == policy_.groups.end())
     return fail(AuthFailure::kDHGroupNotUsable, "the target chose a DH group that was not offered");
-  if (message.challenge.size() != nvme::hash_octets(message.hash))
+  if (message.challenge.size() != nvme::hash_bytes(message.hash))
     return fail(AuthFailure::kIncorrectPayload, "the target's challenge has a wrong length");
   terms_.hash = message.hash;
   nvme::AuthReply reply{.t_id = terms_.t_id};

@@ -16,7 +16,7 @@ class HostAuthentication {
                      CHAPParties parties, u16 t_id);
 
   [[nodiscard]] std::vector<u8> poll_message();
-  void on_message(Octets message);
+  void on_message(Bytes message);
   [[nodiscard]] bool wants_message() const {
     return step_ == Step::kChallenge || step_ == Step::kSuccess1;
   }

@@ -5,7 +5,7 @@
 namespace verbena::nvmf {
 namespace {
 
-constexpr std::size_t kCRCOctets = 4;
+constexpr std::size_t kCRCBytes = 4;
 
 // RFC 4648, section 4, with padding. nullopt: other characters, or a wrong length.
 std::optional<std::vector<u8>> decode_base64(std::string_view text) {
@@ -27,10 +27,10 @@ std::optional<std::vector<u8>> decode_base64(std::string_view text) {
   return out;
 }
 
-u32 crc32_of(Octets octets) {
+u32 crc32_of(Bytes bytes) {
   u32 crc = ~0u;
-  for (const u8 octet : octets) {
-    crc ^= octet;
+  for (const u8 byte : bytes) {
+    crc ^= byte;
     for (int bit = 0; bit < 8; ++bit) crc = crc32_field::times_x(crc);
   }
   return ~crc;
@@ -48,11 +48,11 @@ std::optional<AuthSecret> AuthSecret::parse(std::string_view text) {
   const std::string_view digits = text.substr(kPrefix.size(), 3);
   if (digits[0] != '0' || digits[1] < '0' || digits[1] > '3' || digits[2] != ':')
     return std::nullopt;
-  const auto octets = decode_base64(text.substr(kKeyAt, text.size() - kKeyAt - 1));
-  if (!octets || octets->size() < kCRCOctets) return std::nullopt;
-  const Octets key = Octets(*octets).first(octets->size() - kCRCOctets);
+  const auto bytes = decode_base64(text.substr(kKeyAt, text.size() - kKeyAt - 1));
+  if (!bytes || bytes->size() < kCRCBytes) return std::nullopt;
+  const Bytes key = Bytes(*bytes).first(bytes->size() - kCRCBytes);
   if (key.size() != 32 && key.size() != 48 && key.size() != 64) return std::nullopt;
-  if (load_le<u32>(octets->data() + key.size()) != crc32_of(key)) return std::nullopt;
+  if (load_le<u32>(bytes->data() + key.size()) != crc32_of(key)) return std::nullopt;
   AuthSecret secret{.key = {key.begin(), key.end()}};
   if (digits[1] != '0') secret.transform = static_cast<nvme::AuthHash>(digits[1] - '0');
   return secret;

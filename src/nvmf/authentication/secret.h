@@ -1,6 +1,6 @@
 // AuthSecret: a key of DH-HMAC-CHAP in its text form, as `nvme gen-dhchap-key` prints it:
 //   DHHC-1:HH:BASE64:
-// HH is the hash that transforms the key (00: none), BASE64 are the key's 32, 48 or 64 octets and
+// HH is the hash that transforms the key (00: none), BASE64 are the key's 32, 48 or 64 bytes and
 // their CRC-32, little endian. NVM Express Base 2.0, 8.13.5.8.
 #pragma once
 

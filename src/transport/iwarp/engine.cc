@@ -17,7 +17,7 @@ IWARPEngine::IWARPEngine(const EngineParts& parts, const IWARPLimits& limits)
 
 void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   agreement_ = agreement;
-  const u32 segment = std::max(agreement.segment_octets, 128u);
+  const u32 segment = std::max(agreement.segment_bytes, 128u);
   max_ulpdu_ = std::min(
       agreement.sends_markers ? longest_marked_ulpdu(segment) : longest_ulpdu(segment), 0xfffcu);
   if (agreement.sends_markers)  // so that nothing is allocated later
@@ -43,7 +43,7 @@ void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   peer_ended_ = is_broken_ = fatal_event_ = ended_event_ = false;
 }
 
-// A segment that was sent in part is sent whole: otherwise the octets after it would have no
+// A segment that was sent in part is sent whole: otherwise the bytes after it would have no
 // meaning.
 void IWARPEngine::on_state(QPState from, Time) {
   if (qp_.state == QPState::kError && is_open_) keep_rest();

@@ -1,8 +1,8 @@
 // IWARPEngine: RDMAP over DDP over MPA, on one TCP stream. RFC 5040, RFC 5041, RFC 5044; RFC 7306
 // (atomics, immediate data). Its QP is an RC QP to programs; docs/iwarp.md says where it differs.
 // Sending: gather() looks ahead over the messages that follow and builds their FPDUs; on_sent()
-// goes the same way again, as far as the octets went. An FPDU that went in part keeps the CRC of
-// its first octets, so that no octet needs to be kept.
+// goes the same way again, as far as the bytes went. An FPDU that went in part keeps the CRC of
+// its first bytes, so that no byte needs to be kept.
 #pragma once
 
 #include <algorithm>
@@ -51,13 +51,13 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] const QPFault& fault() const override { return fault_; }
 
   void begin(const StreamAgreement& agreement, Time now) override;
-  [[nodiscard]] Bytes on_octets(Bytes octets, Time now) override;
-  [[nodiscard]] bool takes_octets() const override { return !receives() || has_room(); }
+  [[nodiscard]] Bytes on_bytes(Bytes bytes, Time now) override;
+  [[nodiscard]] bool takes_bytes() const override { return !receives() || has_room(); }
   [[nodiscard]] MutableBytes direct_place() override;
-  void on_placed(u32 octets, Time now) override;
+  void on_placed(u32 bytes, Time now) override;
   void on_end(StreamEnd how, Time now) override;
   void gather(StreamGather& out, Time now) override;
-  void on_sent(const StreamGather& gathered, u32 octets, Time now) override;
+  void on_sent(const StreamGather& gathered, u32 bytes, Time now) override;
   [[nodiscard]] bool wants_end() const override;
   [[nodiscard]] StreamCounts counts() const override { return counts_; }
   [[nodiscard]] std::optional<TerminateReason> sent_terminate() const override { return sent_; }
@@ -80,9 +80,9 @@ class IWARPEngine final : public StreamEngine {
   };
   struct FPDU {
     std::array<u8, 2 + kUntaggedHeader> header;
-    u32 header_octets = 0;
+    u32 header_bytes = 0;
     PayloadList payload;
-    u32 pad = 0;  // octets before the CRC
+    u32 pad = 0;  // bytes before the CRC
   };
 
   // --- engine_send.cc
@@ -101,15 +101,15 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] MemoryFault gather_payload(const Cursor& at, u32 length, PayloadList& out) const;
   void write_header(const Cursor& at, u32 length, FPDU& out) const;
   [[nodiscard]] std::array<u8, 4> trailer_of(const CRC32C& crc) const;
-  [[nodiscard]] u32 octets_here(const Cursor& at, u32 length) const;
-  void step_over(Cursor& at, u32 length, u32 octets) const;
+  [[nodiscard]] u32 bytes_here(const Cursor& at, u32 length) const;
+  void step_over(Cursor& at, u32 length, u32 bytes) const;
   [[nodiscard]] bool add_fpdu(const Cursor& at, u32 length, u32 skip, StreamGather& out);
   void add_plain(const Cursor& at, const FPDU& fpdu, u32 skip, StreamGather& out) const;
   void add_marked(const Cursor& at, const FPDU& fpdu, StreamGather& out);
   bool gather_one(Cursor& at, u32& skip, StreamGather& out);
   void gather_from_here(StreamGather& out);
   void on_unsendable(const Cursor& at, MemoryFault fault);
-  void keep_far_part(const StreamGather& gathered, u32 from, u32 octets);
+  void keep_far_part(const StreamGather& gathered, u32 from, u32 bytes);
   void begin_message();
   void finish_message(const Cursor& at);
   void note_part(const StreamGather& gathered, u32 from, u32 to, u32 size);
@@ -161,7 +161,7 @@ class IWARPEngine final : public StreamEngine {
   RDMAPOpcode opcode_ = RDMAPOpcode::kWrite;  // of the segment that comes
   std::optional<TerminateReason> to_send_, sent_, received_;
   std::array<u8, RDMAPAtomicRequest::kSize> terminate_payload_{};
-  u32 terminate_octets_ = 0;
+  u32 terminate_bytes_ = 0;
 };
 
 }  // namespace verbena::iwarp

@@ -26,9 +26,9 @@ bool IWARPEngine::has_room() const {
                                    copies.has_room(receive_copies_, kMaxSegmentCopies));
 }
 
-Bytes IWARPEngine::on_octets(Bytes octets, Time) {
-  while (!octets.empty() && receives())
-    if (!has_room() || on_step(reader_.read(octets))) return octets;
+Bytes IWARPEngine::on_bytes(Bytes bytes, Time) {
+  while (!bytes.empty() && receives())
+    if (!has_room() || on_step(reader_.read(bytes))) return bytes;
   return {};
 }
 
@@ -74,7 +74,7 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
   return fault || (is_whole && reader_.header().last() && opcode_ != RDMAPOpcode::kWrite);
 }
 
-// The message's octets are in place, except for copies to far memory that have not ended, and the
+// The message's bytes are in place, except for copies to far memory that have not ended, and the
 // requested work is done or queued.
 void IWARPEngine::note_executed() {
   ++received_messages_;
@@ -143,22 +143,22 @@ std::optional<TerminateReason> IWARPEngine::finish_segment() {
 }
 
 MutableBytes IWARPEngine::direct_place() {
-  const u32 octets = reader_.placeable();
-  if (octets == 0 || !receives()) return {};
+  const u32 bytes = reader_.placeable();
+  if (bytes == 0 || !receives()) return {};
   const SegmentHeader& segment = reader_.header();
   Resolved place;
   if (opcode_ == RDMAPOpcode::kWrite)
-    place = responder_.place_of_write(segment, reader_.next_offset(), octets);
+    place = responder_.place_of_write(segment, reader_.next_offset(), bytes);
   else if (opcode_ == RDMAPOpcode::kReadResponse)
-    place = requester_.place_of_response(segment.to_buffer.offset + reader_.next_offset(), octets);
+    place = requester_.place_of_response(segment.to_buffer.offset + reader_.next_offset(), bytes);
   if (!place || !is_here(place.data)) return {};
-  return {place.data, octets};
+  return {place.data, bytes};
 }
 
-void IWARPEngine::on_placed(u32 octets, Time) {
+void IWARPEngine::on_placed(u32 bytes, Time) {
   const MutableBytes place = direct_place();
-  CHECK(octets <= place.size());
-  reader_.on_placed(place.first(octets));
+  CHECK(bytes <= place.size());
+  reader_.on_placed(place.first(bytes));
 }
 
 // A TERMINATE can name only a READ or atomic among our requests: the others were complete when
@@ -181,7 +181,7 @@ void IWARPEngine::terminate(TerminateReason reason) {
   fault_.stream = {StreamFault::What::kTerminatedByUs, reason.layer, reason.type, reason.code};
   const RDMAPTerminate message{.layer = reason.layer, .type = reason.type, .code = reason.code};
   message.encode(std::span(terminate_payload_).first<RDMAPTerminate::kSize>());
-  terminate_octets_ = RDMAPTerminate::kSize;
+  terminate_bytes_ = RDMAPTerminate::kSize;
   fatal_event_ = true;
 }
 
@@ -197,10 +197,10 @@ void IWARPEngine::terminate_for_segment(TerminateReason reason) {
                                .has_ddp_header = true};
   const std::span<u8> to(terminate_payload_);
   message.encode(to.first<RDMAPTerminate::kSize>());
-  to[4] = static_cast<u8>(segment.ulpdu_octets >> 8);
-  to[5] = static_cast<u8>(segment.ulpdu_octets);
-  std::copy_n(segment.octets.begin(), segment.header_octets(), to.begin() + 6);
-  terminate_octets_ = 6 + segment.header_octets();
+  to[4] = static_cast<u8>(segment.ulpdu_bytes >> 8);
+  to[5] = static_cast<u8>(segment.ulpdu_bytes);
+  std::copy_n(segment.bytes.begin(), segment.header_bytes(), to.begin() + 6);
+  terminate_bytes_ = 6 + segment.header_bytes();
 }
 
 }  // namespace verbena::iwarp

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::array<u8, 3> kPad{};
 
-u32 pad_of(u32 ulpdu) { return (4 - (kMPALengthOctets + ulpdu) % 4) % 4; }
-u32 header_octets_of(const OutMessage& message) {
+u32 pad_of(u32 ulpdu) { return (4 - (kMPALengthBytes + ulpdu) % 4) % 4; }
+u32 header_bytes_of(const OutMessage& message) {
   return is_tagged(message.opcode) ? kTaggedHeader : kUntaggedHeader;
 }
 
 }  // namespace
 
-// Where the next octet is, with the rest of the FPDU that has gone in part.
+// Where the next byte is, with the rest of the FPDU that has gone in part.
 IWARPEngine::Cursor IWARPEngine::here() const {
   Cursor at = cursor_;
   at.requests = requester_.position();
@@ -64,7 +64,7 @@ bool IWARPEngine::start_response(Cursor& at) const {
   return true;
 }
 
-// RFC 6581, 9: a message of no octets.
+// RFC 6581, 9: a message of no bytes.
 void IWARPEngine::make_ready_message(OutMessage& out) const {
   out.request = OutMessage::kNoRequest;
   out.payload = OutMessage::Payload::kOwn;
@@ -93,7 +93,7 @@ void IWARPEngine::make_terminate_message(OutMessage& out) const {
   out.request = OutMessage::kNoRequest;
   out.opcode = RDMAPOpcode::kTerminate;
   out.payload = OutMessage::Payload::kOwn;
-  out.length = terminate_octets_;
+  out.length = terminate_bytes_;
   std::ranges::copy(terminate_payload_, out.own.begin());
   out.queue = kTerminateQueueNumber;
   out.msn = 1;
@@ -101,7 +101,7 @@ void IWARPEngine::make_terminate_message(OutMessage& out) const {
 }
 
 u32 IWARPEngine::payload_here(const Cursor& at) const {
-  const u32 longest = std::min(max_ulpdu_ - header_octets_of(at.message), at.message.max_segment);
+  const u32 longest = std::min(max_ulpdu_ - header_bytes_of(at.message), at.message.max_segment);
   return std::min(at.message.length - at.offset, longest);
 }
 
@@ -121,16 +121,16 @@ MemoryFault IWARPEngine::gather_payload(const Cursor& at, u32 length, PayloadLis
 
 void IWARPEngine::write_header(const Cursor& at, u32 length, FPDU& out) const {
   const OutMessage& message = at.message;
-  const u32 ddp = header_octets_of(message);
+  const u32 ddp = header_bytes_of(message);
   const bool last = at.offset + length == message.length;
   const u8 control = control_of(message.opcode);
   const std::span<u8> to(out.header);
   store_be16(to.data(), static_cast<u16>(ddp + length));
-  out.header_octets = kMPALengthOctets + ddp;
+  out.header_bytes = kMPALengthBytes + ddp;
   if (is_tagged(message.opcode))
     DDPTagged{
         .last = last, .control = control, .stag = message.stag, .offset = message.to + at.offset}
-        .encode(to.subspan<kMPALengthOctets, kTaggedHeader>());
+        .encode(to.subspan<kMPALengthBytes, kTaggedHeader>());
   else
     DDPUntagged{.last = last,
                 .control = control,
@@ -138,11 +138,11 @@ void IWARPEngine::write_header(const Cursor& at, u32 length, FPDU& out) const {
                 .queue = message.queue,
                 .message = message.msn,
                 .offset = at.offset}
-        .encode(to.subspan<kMPALengthOctets, kUntaggedHeader>());
+        .encode(to.subspan<kMPALengthBytes, kUntaggedHeader>());
 }
 
 std::array<u8, 4> IWARPEngine::trailer_of(const CRC32C& crc) const {
-  return agreement_.crc ? crc.octets() : std::array<u8, 4>{};
+  return agreement_.crc ? crc.bytes() : std::array<u8, 4>{};
 }
 
 // All but the CRC, which needs payload that nobody changes.
@@ -151,18 +151,18 @@ MemoryFault IWARPEngine::build(const Cursor& at, u32 length, FPDU& out) const {
       fault != MemoryFault::kNone)
     return fault;
   write_header(at, length, out);
-  out.pad = pad_of(out.header_octets - kMPALengthOctets + length);
+  out.pad = pad_of(out.header_bytes - kMPALengthBytes + length);
   return MemoryFault::kNone;
 }
 
-// Returns the octets of the FPDU at the cursor, which has `length` octets of payload.
-u32 IWARPEngine::octets_here(const Cursor& at, u32 length) const {
-  const u32 plain = fpdu_octets(header_octets_of(at.message) + length);
-  return agreement_.sends_markers ? marked_octets(plain, at.position) : plain;
+// Returns the bytes of the FPDU at the cursor, which has `length` bytes of payload.
+u32 IWARPEngine::bytes_here(const Cursor& at, u32 length) const {
+  const u32 plain = fpdu_bytes(header_bytes_of(at.message) + length);
+  return agreement_.sends_markers ? marked_bytes(plain, at.position) : plain;
 }
 
-void IWARPEngine::step_over(Cursor& at, u32 length, u32 octets) const {
-  at.position += octets;
+void IWARPEngine::step_over(Cursor& at, u32 length, u32 bytes) const {
+  at.position += bytes;
   at.offset += length;
   if (at.offset != at.message.length) return;
   if (at.source == Source::kReady) at.ready_is_before = true;
@@ -170,19 +170,19 @@ void IWARPEngine::step_over(Cursor& at, u32 length, u32 octets) const {
   at.source = Source::kNone;
 }
 
-// Adds the FPDU at the cursor, without its first `skip` octets, and steps over it. Returns false if
+// Adds the FPDU at the cursor, without its first `skip` bytes, and steps over it. Returns false if
 // there is none.
 bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   const bool breaks_off = to_send_ && at.source != Source::kTerminate && skip == 0;
   if ((at.source == Source::kNone || breaks_off) && !start_message(at)) return false;
-  const u32 length = payload_here(at), octets = octets_here(at, length);
-  if (!out.has_room_for(octets + 64)) return false;
+  const u32 length = payload_here(at), bytes = bytes_here(at, length);
+  if (!out.has_room_for(bytes + 64)) return false;
   if (skip != 0 && !far_part_.empty())
     out.add_copy(far_part_);
   else if (!add_fpdu(at, length, skip, out))
     return false;
   skip = 0;
-  step_over(at, length, octets);
+  step_over(at, length, bytes);
   return true;
 }
 
@@ -197,23 +197,23 @@ bool IWARPEngine::add_fpdu(const Cursor& at, u32 length, u32 skip, StreamGather&
   return true;
 }
 
-// If there is a CRC, payload is copied, so that the CRC fits the octets that are sent: the program
-// may write to its memory meanwhile, as QEMU's guests do while they migrate. Octets in the cursor
+// If there is a CRC, payload is copied, so that the CRC fits the bytes that are sent: the program
+// may write to its memory meanwhile, as QEMU's guests do while they migrate. Bytes in the cursor
 // itself are copied because the cursor moves.
 void IWARPEngine::add_plain(const Cursor& at, const FPDU& fpdu, u32 skip, StreamGather& out) const {
   const bool copies = agreement_.crc || at.message.payload == OutMessage::Payload::kOwn;
-  const u32 before = out.octets();
+  const u32 before = out.bytes();
   std::size_t left = skip;
   const auto add = [&](Bytes bytes, bool copy) {
     const Bytes rest = bytes.subspan(std::min(left, bytes.size()));
     left -= bytes.size() - rest.size();
     copy ? out.add_copy(rest) : out.add(rest);
   };
-  add(Bytes(fpdu.header).first(fpdu.header_octets), true);
+  add(Bytes(fpdu.header).first(fpdu.header_bytes), true);
   for (const Bytes part : fpdu.payload.list()) add(part, copies);
   add(Bytes(kPad).first(fpdu.pad), true);
   CRC32C crc = skip != 0 ? part_crc_ : CRC32C();
-  if (agreement_.crc) crc.add(out.last_copied(out.octets() - before));
+  if (agreement_.crc) crc.add(out.last_copied(out.bytes() - before));
   add(trailer_of(crc), true);
 }
 
@@ -245,7 +245,7 @@ void IWARPEngine::gather(StreamGather& out, Time now) {
 
 // Copied, since markers split it.
 void IWARPEngine::add_marked(const Cursor& at, const FPDU& fpdu, StreamGather& out) {
-  plain_.assign(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_octets);
+  plain_.assign(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_bytes);
   for (const Bytes part : fpdu.payload.list())
     plain_.insert(plain_.end(), part.begin(), part.end());
   plain_.resize(plain_.size() + fpdu.pad);
@@ -270,16 +270,16 @@ void IWARPEngine::on_unsendable(const Cursor& at, MemoryFault fault) {
                                            : reason::kLocalCatastrophic);
 }
 
-void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
+void IWARPEngine::on_sent(const StreamGather& gathered, u32 bytes, Time) {
   if (rest_sent_ < rest_.size()) {
-    rest_sent_ += octets;
+    rest_sent_ += bytes;
     return;
   }
   u32 at = 0;
-  while (at != octets) {
+  while (at != bytes) {
     begin_message();
-    const u32 length = payload_here(cursor_), size = octets_here(cursor_, length);
-    const u32 now = std::min(octets - at, size - part_sent_);
+    const u32 length = payload_here(cursor_), size = bytes_here(cursor_, length);
+    const u32 now = std::min(bytes - at, size - part_sent_);
     if (!agreement_.sends_markers)
       note_part(gathered, at, at + now, size);
     else if (now != size)
@@ -305,7 +305,7 @@ void IWARPEngine::begin_message() {
   CHECK(starts);
 }
 
-// It cannot be made again by part: its octets are kept, and it counts as sent.
+// It cannot be made again by part: its bytes are kept, and it counts as sent.
 void IWARPEngine::keep_marked_rest(const StreamGather& gathered, u32 from, u32 to) {
   rest_.clear();
   rest_sent_ = 0;
@@ -313,7 +313,7 @@ void IWARPEngine::keep_marked_rest(const StreamGather& gathered, u32 from, u32 t
                        [this](Bytes part) { rest_.insert(rest_.end(), part.begin(), part.end()); });
 }
 
-// Updates the CRC of the sent part of the FPDU: its last octets are the CRC itself.
+// Updates the CRC of the sent part of the FPDU: its last bytes are the CRC itself.
 void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to, u32 size) {
   if (part_sent_ == 0) part_crc_ = CRC32C();
   const u32 begin = part_sent_;
@@ -326,10 +326,10 @@ void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to, u32 
 }
 
 // The memory may have changed by the time that the rest is sent, and its bytes take a copy.
-void IWARPEngine::keep_far_part(const StreamGather& gathered, u32 from, u32 octets) {
+void IWARPEngine::keep_far_part(const StreamGather& gathered, u32 from, u32 bytes) {
   if (cursor_.message.max_segment != kCopySlotBytes) return;
   far_part_.clear();
-  gathered.visit_range(from, from + octets, [this](Bytes part) {
+  gathered.visit_range(from, from + bytes, [this](Bytes part) {
     far_part_.insert(far_part_.end(), part.begin(), part.end());
   });
 }
@@ -365,7 +365,7 @@ void IWARPEngine::keep_rest() {
     is_broken_ = true;
     return;
   }
-  std::vector<u8> all(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_octets);
+  std::vector<u8> all(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_bytes);
   for (const Bytes part : fpdu.payload.list()) all.insert(all.end(), part.begin(), part.end());
   all.insert(all.end(), fpdu.pad, u8{0});
   CRC32C crc = part_crc_;

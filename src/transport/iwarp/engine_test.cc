@@ -85,7 +85,7 @@ void post_all(Pair& pair) {
 }
 
 constexpr StreamAgreement kEverything{
-    .atomics_and_immediate = true, .ird = 2, .ord = 2, .segment_octets = 1448};
+    .atomics_and_immediate = true, .ird = 2, .ord = 2, .segment_bytes = 1448};
 
 void expect_all_done(const Pair& pair) {
   const End& a = pair.a;
@@ -145,7 +145,7 @@ TEST(IWARPEngine, WithoutCRCTheFieldIsThere) {
   expect_all_done(pair);
 }
 
-// Which octets travel does not depend on how they are cut where nothing is answered, nor what
+// Which bytes travel does not depend on how they are cut where nothing is answered, nor what
 // becomes of them in any case.
 TEST(IWARPEngine, MarkersStandInEachDirectionThatAsksForThem) {
   for (const u32 markers : {1u, 2u, 3u})
@@ -183,7 +183,7 @@ TEST(IWARPEngine, AMarkerWhereNoneBelongsEndsTheStream) {
     ASSERT_TRUE(reason.has_value()) << sends;
     EXPECT_EQ(reason->layer, layer::kMPA);
     EXPECT_TRUE(reason == reason::kBadLength || reason == reason::kBadCRC);
-    EXPECT_TRUE(std::ranges::all_of(pair.b.buffer, [](u8 octet) { return octet == 0; }));
+    EXPECT_TRUE(std::ranges::all_of(pair.b.buffer, [](u8 byte) { return byte == 0; }));
   }
 }
 
@@ -196,7 +196,7 @@ TEST_P(IWARPCutting, GivesTheSameResult) {
       Pair pair({.seed = GetParam(), .longest = longest, .in_place = GetParam() % 2 == 0});
       StreamAgreement agreement = kEverything;
       agreement.sends_markers = agreement.receives_markers = GetParam() % 3 == 0;
-      agreement.segment_octets = segment;
+      agreement.segment_bytes = segment;
       pair.begin(agreement);
       post_all(pair);
       pair.run();
@@ -207,7 +207,7 @@ TEST_P(IWARPCutting, GivesTheSameResult) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, IWARPCutting, ::testing::Range<u64>(1, 7));
 
-TEST(IWARPEngine, SendsTheSameOctetsHoweverTheSocketTakesThem) {
+TEST(IWARPEngine, SendsTheSameBytesHoweverTheSocketTakesThem) {
   std::vector<u8> expected;
   for (u64 seed = 0; seed < 8; ++seed) {
     Pair pair(seed == 0 ? Cutting{} : Cutting{.seed = seed, .longest = 3000});
@@ -218,24 +218,24 @@ TEST(IWARPEngine, SendsTheSameOctetsHoweverTheSocketTakesThem) {
     pair.run();
     if (seed == 0) expected = pair.a_to_b;
     EXPECT_EQ(pair.a_to_b, expected) << seed;
-    EXPECT_EQ(pair.a_to_b.size(), write_octets(100'000, 1448) + write_octets(10, 1448));
+    EXPECT_EQ(pair.a_to_b.size(), write_bytes(100'000, 1448) + write_bytes(10, 1448));
   }
 }
 
-// The simulator counts octets by wire/iwarp/framing.h.
-TEST(IWARPEngine, SendsAsManyOctetsAsTheSimulatorCounts) {
+// The simulator counts bytes by wire/iwarp/framing.h.
+TEST(IWARPEngine, SendsAsManyBytesAsTheSimulatorCounts) {
   for (const u32 segment : {128u, 536u, 1448u, 1460u, 8948u})
     for (const u32 length : {0u, 1u, 41u, 1425u, 1426u, 1427u, 8927u, 8928u, 8929u, 100'000u}) {
       Pair pair;
       StreamAgreement agreement = kEverything;
-      agreement.segment_octets = segment;
+      agreement.segment_bytes = segment;
       pair.begin(agreement);
       pair.b.post_receive(1, {});
       SendWR wr = write_to(pair.b, 1, 0);
       wr.op = SendOp::kRDMAWriteWithImmediate;
       EXPECT_EQ(pair.a.post(wr, {pair.a.sge(0, length)}), PostError::kOk);
       pair.run();
-      EXPECT_EQ(pair.a_to_b.size(), write_octets(length, segment) + kImmediateOctets)
+      EXPECT_EQ(pair.a_to_b.size(), write_bytes(length, segment) + kImmediateBytes)
           << segment << " " << length;
     }
 }
@@ -250,13 +250,13 @@ TEST(IWARPEngine, AListOfShortMessagesIsOnePieceOfMemory) {
               PostError::kOk);
   StreamGather gather;
   pair.a.engine->gather(gather, kNow);
-  EXPECT_EQ(gather.octets(), 64 * fpdu_octets(kTaggedHeader + 64));
+  EXPECT_EQ(gather.bytes(), 64 * fpdu_bytes(kTaggedHeader + 64));
   EXPECT_EQ(gather.pieces().size(), 1u);
   pair.run();
   EXPECT_TRUE(same(pair.a, 0, pair.b, 0, 64 * 64));
 }
 
-// A card reads each octet once, so that its CRC fits whatever it has read.
+// A card reads each byte once, so that its CRC fits whatever it has read.
 TEST(IWARPEngine, TheCRCFitsPayloadThatChangesWhileItIsSent) {
   Pair pair;
   pair.begin();
@@ -266,8 +266,8 @@ TEST(IWARPEngine, TheCRCFitsPayloadThatChangesWhileItIsSent) {
   StreamGather gather;
   pair.a.engine->gather(gather, kNow);
   fill(pair.a.buffer, 2);
-  gather.visit_range(0, gather.octets(), [&](Bytes octets) { pair.b.take(octets); });
-  pair.a.engine->on_sent(gather, gather.octets(), kNow);
+  gather.visit_range(0, gather.bytes(), [&](Bytes bytes) { pair.b.take(bytes); });
+  pair.a.engine->on_sent(gather, gather.bytes(), kNow);
   pair.run();
   EXPECT_TRUE(pair.b.events.empty());
   EXPECT_TRUE(std::equal(before.begin(), before.begin() + 100'000, pair.b.buffer.begin()));
@@ -292,8 +292,8 @@ TEST(IWARPEngine, EndsASegmentThatIsBegun) {
   EXPECT_FALSE(pair.a.engine->wants_end());
   gather.clear();
   pair.a.engine->gather(gather, kNow);
-  gather.visit_range(0, gather.octets(), log);
-  pair.a.engine->on_sent(gather, gather.octets(), kNow);
+  gather.visit_range(0, gather.bytes(), log);
+  pair.a.engine->on_sent(gather, gather.bytes(), kNow);
   EXPECT_EQ(wire.size(), 1448u);
   EXPECT_TRUE(pair.a.engine->wants_end());
   pair.b.take(wire);
@@ -311,7 +311,7 @@ TEST(IWARPEngine, ReadsWaitForTheDepthThatIsAgreedOn) {
     EXPECT_EQ(pair.a.post(read_from(pair.b, id, 0), {pair.a.sge(id * 100, 100)}), PostError::kOk);
   StreamGather gather;
   pair.a.engine->gather(gather, kNow);
-  EXPECT_EQ(gather.octets(), 2u * fpdu_octets(kUntaggedHeader + RDMAPReadRequest::kSize));
+  EXPECT_EQ(gather.bytes(), 2u * fpdu_bytes(kUntaggedHeader + RDMAPReadRequest::kSize));
   pair.run();
   EXPECT_EQ(pair.a.sent.size(), 5u);
 }
@@ -326,7 +326,7 @@ TEST(IWARPEngine, AFencedRequestWaitsForREADs) {
   EXPECT_EQ(pair.a.post(fenced, {pair.a.sge(0, 10)}), PostError::kOk);
   StreamGather gather;
   pair.a.engine->gather(gather, kNow);
-  EXPECT_EQ(gather.octets(), fpdu_octets(kUntaggedHeader + RDMAPReadRequest::kSize));
+  EXPECT_EQ(gather.bytes(), fpdu_bytes(kUntaggedHeader + RDMAPReadRequest::kSize));
   pair.run();
   EXPECT_EQ(pair.a.sent.size(), 2u);
 }

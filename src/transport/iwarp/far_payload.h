@@ -1,6 +1,6 @@
 // Far memory (memory/far_memory.h) as the payload of iWARP messages.
 //   sent:     a segment has at most kCopySlotBytes of payload, so that it is one gather of the copy
-//             queue. An FPDU whose octets have begun to leave keeps the rest of them.
+//             queue. An FPDU whose bytes have begun to leave keeps the rest of them.
 //   received: a step of the SegmentReader begins only while the lanes have room for all copies that
 //             it may need. So no step is left half done.
 #pragma once

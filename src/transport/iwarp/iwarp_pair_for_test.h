@@ -1,4 +1,4 @@
-// Two iWARP engines and the stream between them, for tests. The octets are cut into pieces as a
+// Two iWARP engines and the stream between them, for tests. The bytes are cut into pieces as a
 // seed says, on their way out and in.
 #pragma once
 
@@ -83,9 +83,9 @@ class End {
     to(QPState::kError);
     drain();
   }
-  void take(Bytes octets) {
-    while (!octets.empty()) {
-      octets = engine->on_octets(octets, kNow);
+  void take(Bytes bytes) {
+    while (!bytes.empty()) {
+      bytes = engine->on_bytes(bytes, kNow);
       drain();
     }
   }
@@ -100,7 +100,7 @@ class End {
   std::vector<EngineEvent> events;
 };
 
-// Cutting: the sizes of the pieces into which octets are cut.
+// Cutting: the sizes of the pieces into which bytes are cut.
 struct Cutting {
   u64 seed = 1;
   u32 longest = ~0u;     // piece
@@ -122,14 +122,14 @@ class Pair {
     while (step(a, b, a_to_b) | step(b, a, b_to_a)) {
     }
   }
-  // The octets that were sent, in order.
+  // The bytes that were sent, in order.
   std::vector<u8> a_to_b, b_to_a;
   End a, b;
 
  private:
   static constexpr u32 kPiecesSent = 20;  // at once, at most
-  u32 cut(std::size_t octets, u64 longest) {
-    const u64 most = std::min<u64>(octets, longest);
+  u32 cut(std::size_t bytes, u64 longest) {
+    const u64 most = std::min<u64>(bytes, longest);
     return static_cast<u32>(cutting_.longest == ~0u ? most : 1 + prng_.below(most));
   }
   bool step(End& from, End& to, std::vector<u8>& log) {
@@ -141,11 +141,11 @@ class Pair {
       from.drain();
       return false;
     }
-    const u32 octets = cut(gather_.octets(), u64{cutting_.longest} * kPiecesSent);
+    const u32 bytes = cut(gather_.bytes(), u64{cutting_.longest} * kPiecesSent);
     std::vector<u8> wire;
-    gather_.visit_range(0, octets,
+    gather_.visit_range(0, bytes,
                         [&wire](Bytes part) { wire.insert(wire.end(), part.begin(), part.end()); });
-    from.engine->on_sent(gather_, octets, kNow);
+    from.engine->on_sent(gather_, bytes, kNow);
     from.drain();
     log.insert(log.end(), wire.begin(), wire.end());
     deliver(wire, to);

@@ -91,7 +91,7 @@ TEST_F(IWARPLateCopyTest, RequestsCompleteWhenTheyHaveEnded) {
   EXPECT_EQ(pair.a.sent[1].status, WQEStatus::kSuccess);
   EXPECT_EQ(peer.writes, 1u);
   EXPECT_EQ(peer.reads, 1u);
-  EXPECT_EQ(pair.a_to_b.size(), sent) << "no octet of the stream";
+  EXPECT_EQ(pair.a_to_b.size(), sent) << "no byte of the stream";
 }
 
 TEST_F(IWARPLateCopyTest, NothingStartsBeforeOneHasEnded) {

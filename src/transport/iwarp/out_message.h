@@ -21,14 +21,14 @@ struct OutMessage {
   Payload payload = Payload::kOwn;
   bool ends_request = false;                      // the last message of `request`
   u64 request = kNoRequest;                       // index in the send queue
-  u32 length = 0;                                 // octets of payload
+  u32 length = 0;                                 // bytes of payload
   u32 stag = 0;                                   // tagged: where it goes
   u64 to = 0;                                     //
   u32 queue = 0, msn = 0;                         // untagged
   u32 invalidate_stag = 0;                        // SEND with Invalidate
   u32 source_stag = 0;                            // kResponse
   u64 source_offset = 0;                          //
-  u32 max_segment = ~u32{0};                      // octets of payload: far_payload.h
+  u32 max_segment = ~u32{0};                      // bytes of payload: far_payload.h
   std::array<u8, RDMAPAtomicRequest::kSize> own;  // the longest
 
   OutMessage() {}  // leaves `own` uninitialized on purpose: one is made per message

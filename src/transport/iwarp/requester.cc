@@ -15,7 +15,7 @@
 namespace verbena::iwarp {
 namespace {
 
-constexpr u32 kAtomicOctets = 8;
+constexpr u32 kAtomicBytes = 8;
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 
@@ -75,7 +75,7 @@ PostError Requester::post(const SendWR& wr, Time now) {
   if (is_atomic(wr.op)) {
     u64 room = 0;
     for (const SGE& sge : wr.sg_list) room += sge.length;
-    if (room != kAtomicOctets) return PostError::kUnaligned;
+    if (room != kAtomicBytes) return PostError::kUnaligned;
   }
   return queue_.push(wr, now);
 }
@@ -97,7 +97,7 @@ void Requester::begin(const StreamAgreement& agreement) {
   may_use_rfc7306_ = agreement.atomics_and_immediate;
   position_ = {.next = queue_.begin_index()};
   reads_ = Ring<Read>(ord_ + (agreement.to_send == ReadyToReceive::kRead ? 1 : 0));
-  short_cut_.begin(agreement.segment_octets);
+  short_cut_.begin(agreement.segment_bytes);
   if (agreement.to_send == ReadyToReceive::kSend) ++position_.send_msn;
   if (agreement.to_send != ReadyToReceive::kRead) return;
   ++position_.read_msn;
@@ -209,16 +209,16 @@ void Requester::write_message(const SendWQE& wqe, OutMessage& out) const {
   out.ends_request = wqe.wr.op == SendOp::kRDMAWrite;
 }
 
-// RFC 7306, 6.1: eight octets; ours are the first four.
+// RFC 7306, 6.1: eight bytes; ours are the first four.
 void Requester::immediate_message(const SendWQE& wqe, const Position& at, OutMessage& out) const {
   out.opcode =
       wqe.wr.solicited ? RDMAPOpcode::kImmediateDataSolicited : RDMAPOpcode::kImmediateData;
   out.payload = OutMessage::Payload::kOwn;
-  out.length = kImmediateDataOctets;
+  out.length = kImmediateDataBytes;
   out.queue = kSendQueueNumber;
   out.msn = at.send_msn;
   out.invalidate_stag = 0;
-  std::fill_n(out.own.begin(), kImmediateDataOctets, u8{0});
+  std::fill_n(out.own.begin(), kImmediateDataBytes, u8{0});
   store_be32(out.own.data(), wqe.wr.immediate);
   out.ends_request = true;
 }
@@ -319,9 +319,9 @@ std::optional<TerminateReason> Requester::check_response(const SegmentHeader& se
   const Read& read = reads_.front();
   if (ddp.stag != read.stag) return reason::kTaggedInvalidSTag;
   const u32 left = read.length - read.received;
-  if (ddp.offset != read.to + read.received || segment.payload_octets > left)
+  if (ddp.offset != read.to + read.received || segment.payload_bytes > left)
     return reason::kTaggedBounds;
-  if (ddp.last != (segment.payload_octets == left)) return reason::kUnspecifiedOperation;
+  if (ddp.last != (segment.payload_bytes == left)) return reason::kUnspecifiedOperation;
   return std::nullopt;
 }
 
@@ -340,7 +340,7 @@ std::optional<TerminateReason> Requester::place_response(u64 to, Bytes payload) 
 
 std::optional<TerminateReason> Requester::on_response_segment(const SegmentHeader& segment) {
   Read& read = reads_.front();
-  read.received += segment.payload_octets;
+  read.received += segment.payload_bytes;
   if (!segment.last()) return std::nullopt;
   reads_.pop();
   --position_.reads;
@@ -356,9 +356,9 @@ std::optional<TerminateReason> Requester::on_atomic_response(Bytes payload) {
     return reason::kUnexpectedOpcode;
   const u64 request = reads_.front().request;
   const u64 original = response->original;
-  std::array<u8, kAtomicOctets> octets;
-  std::memcpy(octets.data(), &original, sizeof original);
-  if (scatter(memory_, qp_.pd, queue_.at(request).wr.sg_list, 0, octets, copies_) !=
+  std::array<u8, kAtomicBytes> bytes;
+  std::memcpy(bytes.data(), &original, sizeof original);
+  if (scatter(memory_, qp_.pd, queue_.at(request).wr.sg_list, 0, bytes, copies_) !=
       MemoryFault::kNone) {
     fail(request, WQEStatus::kLocalProtection);
     return reason::kLocalCatastrophic;

@@ -1,6 +1,6 @@
 // Requester: the send queue of an iWARP QP: requests become RDMAP messages, and complete. RFC 5040,
 // 5; RFC 7306, 5 and 6.
-//   completes when          | SEND, WRITE: their last octet is with TCP; READ, atomics: answered
+//   completes when          | SEND, WRITE: their last byte is with TCP; READ, atomics: answered
 //   in order                | of the queue: a SEND behind a READ waits for it
 // Sans-IO; no allocation after begin(). What is sent is looked at ahead of its time: next()
 // says what follows a position and changes nothing; on_sent() makes it so.
@@ -48,7 +48,7 @@ class Requester {
   [[nodiscard]] bool next(Position& at, OutMessage& out) const;
   // Moves `at` behind a message that next() has returned for it.
   static void step_over(Position& at, const OutMessage& message);
-  // The octets [offset, offset + length) of its payload.
+  // The bytes [offset, offset + length) of its payload.
   [[nodiscard]] MemoryFault gather(const OutMessage& message, u32 offset, u32 length,
                                    PayloadList& out) const;
   // A message that next() gave for the position is sent whole.

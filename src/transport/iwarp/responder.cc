@@ -13,7 +13,7 @@
 namespace verbena::iwarp {
 namespace {
 
-constexpr u32 kWordOctets = 8;
+constexpr u32 kWordBytes = 8;
 
 bool is_solicited(RDMAPOpcode opcode) {
   return opcode == RDMAPOpcode::kSendSolicited || opcode == RDMAPOpcode::kSendSolicitedInvalidate ||
@@ -84,14 +84,14 @@ void Responder::on_state(QPState from) {
 }
 
 void Responder::begin(const StreamAgreement& agreement) {
-  // One more: a READ of no octets may say that the peer is ready. RFC 6581, 9
+  // One more: a READ of no bytes may say that the peer is ready. RFC 6581, 9
   ird_ = std::min<u32>(agreement.ird, max_ird_) + 1;
   responses_ = Ring<Response>(ird_);
   may_use_rfc7306_ = agreement.atomics_and_immediate;
   send_msn_ = read_msn_ = 1;
   send_offset_ = 0;
   in_send_ = in_write_ = false;
-  write_octets_ = 0;
+  write_bytes_ = 0;
 }
 
 TerminateReason Responder::refuse(Refusal refusal, MemoryFault fault, u32 stag, u64 to, u64 length,
@@ -133,10 +133,10 @@ std::optional<TerminateReason> Responder::check_write(const SegmentHeader& segme
   const DDPTagged& ddp = segment.to_buffer;
   if (!in_write_) {
     in_write_ = true;
-    write_octets_ = 0;
+    write_bytes_ = 0;
     ++counters_.rx_write_requests;
   }
-  const u32 length = segment.payload_octets;
+  const u32 length = segment.payload_bytes;
   if (length == 0) return std::nullopt;
   if (ddp.offset + (length - 1) < ddp.offset)
     return refuse(Refusal::kRemoteMemory, MemoryFault::kBounds, ddp.stag, ddp.offset, length,
@@ -166,7 +166,7 @@ std::optional<TerminateReason> Responder::check_send(const SegmentHeader& segmen
   if (!in_send_)
     if (const auto refused = take_receive()) return refused;
   in_send_ = true;
-  const u64 end = u64{send_offset_} + segment.payload_octets;
+  const u64 end = u64{send_offset_} + segment.payload_bytes;
   if (end <= receives_.held().length_bytes) return std::nullopt;
   ++counters_.resp_local_length_error;
   fault_ = {.refusal = Refusal::kReceiveTooSmall,
@@ -187,7 +187,7 @@ std::optional<TerminateReason> Responder::check_immediate(const SegmentHeader& s
   if (ddp.queue != kSendQueueNumber) return reason::kInvalidQueue;
   if (ddp.message != send_msn_ || in_send_) return reason::kInvalidMSN;
   if (ddp.offset != 0) return reason::kInvalidMO;
-  if (!ddp.last || segment.payload_octets != kImmediateDataOctets)
+  if (!ddp.last || segment.payload_bytes != kImmediateDataBytes)
     return reason::kUnspecifiedOperation;
   return take_receive();
 }
@@ -195,12 +195,12 @@ std::optional<TerminateReason> Responder::check_immediate(const SegmentHeader& s
 // --- READ requests and atomics
 
 std::optional<TerminateReason> Responder::check_read_queue(const SegmentHeader& segment,
-                                                           u32 octets) {
+                                                           u32 bytes) {
   const DDPUntagged& ddp = segment.to_queue;
   if (ddp.queue != kReadQueueNumber) return reason::kInvalidQueue;
   if (ddp.message != read_msn_) return reason::kInvalidMSN;
   if (ddp.offset != 0) return reason::kInvalidMO;
-  if (!ddp.last || segment.payload_octets != octets) return reason::kUnspecifiedOperation;
+  if (!ddp.last || segment.payload_bytes != bytes) return reason::kUnspecifiedOperation;
   if (responses_.size() < ird_) return std::nullopt;
   fault_ = {.refusal = Refusal::kTooManyReads};
   return reason::kNoBuffer;
@@ -242,7 +242,7 @@ void Responder::mark_remote(u32 stag, u64 to, u64 length) {
 bool Responder::execute_atomic(const RDMAPAtomicRequest& request, u8* at, Response& response) {
   if (is_here(at)) return execute(request, reinterpret_cast<u64*>(at), response.atomic.original);
   if (at == nullptr) return false;
-  mark_remote(request.stag, request.offset, kWordOctets);
+  mark_remote(request.stag, request.offset, kWordBytes);
   if (memory_.copies().atomic(memory_.far(), copies_, at, far_atomic_of(request)) !=
       CopyResult::kDone)
     return false;
@@ -256,16 +256,16 @@ std::optional<TerminateReason> Responder::on_atomic_request(Bytes payload) {
   ++counters_.rx_atomic_requests;
   if (!qp_.remote_access.has(Access::kRemoteAtomic))
     return refuse(Refusal::kNotEnabled, MemoryFault::kAccess, request->stag, request->offset,
-                  kWordOctets, reason::kAccessRights);
+                  kWordBytes, reason::kAccessRights);
   const Resolved word = memory_.remote(qp_.pd, qp_.qpn, RKey{request->stag}, request->offset,
-                                       kWordOctets, Access::kRemoteAtomic);
+                                       kWordBytes, Access::kRemoteAtomic);
   if (!word)
-    return refuse(Refusal::kRemoteMemory, word.fault, request->stag, request->offset, kWordOctets,
+    return refuse(Refusal::kRemoteMemory, word.fault, request->stag, request->offset, kWordBytes,
                   reason_of_read(word.fault));
-  if (request->offset % kWordOctets != 0 ||
-      reinterpret_cast<std::uintptr_t>(word.data) % kWordOctets != 0)
+  if (request->offset % kWordBytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(word.data) % kWordBytes != 0)
     return refuse(Refusal::kUnaligned, MemoryFault::kNone, request->stag, request->offset,
-                  kWordOctets, reason::kUnspecifiedOperation);
+                  kWordBytes, reason::kUnspecifiedOperation);
   Response response{.is_atomic = true, .atomic = {.identifier = request->identifier}};
   if (!execute_atomic(*request, word.data, response)) return reason::kStreamCatastrophic;
   respond(response);
@@ -320,14 +320,14 @@ std::optional<TerminateReason> Responder::place(const SegmentHeader& segment, RD
 std::optional<TerminateReason> Responder::finish(const SegmentHeader& segment, RDMAPOpcode opcode) {
   switch (opcode) {
     case RDMAPOpcode::kWrite:
-      write_octets_ += segment.payload_octets;
+      write_bytes_ += segment.payload_bytes;
       in_write_ = !segment.last();
       return std::nullopt;
     case RDMAPOpcode::kSend:
     case RDMAPOpcode::kSendInvalidate:
     case RDMAPOpcode::kSendSolicited:
     case RDMAPOpcode::kSendSolicitedInvalidate:
-      send_offset_ += segment.payload_octets;
+      send_offset_ += segment.payload_bytes;
       return segment.last() ? finish_send(segment, opcode) : std::nullopt;
     case RDMAPOpcode::kImmediateData:
     case RDMAPOpcode::kImmediateDataSolicited: complete_immediate(opcode); return std::nullopt;
@@ -367,7 +367,7 @@ void Responder::complete_immediate(RDMAPOpcode opcode) {
   receives_.complete({.op = CompletionOp::kReceiveRDMAWithImmediate,
                       .with_immediate = true,
                       .solicited = is_solicited(opcode),
-                      .byte_length = static_cast<u32>(write_octets_),
+                      .byte_length = static_cast<u32>(write_bytes_),
                       .immediate = immediate_,
                       .qp = qp_.qpn,
                       .source_qp = {}});

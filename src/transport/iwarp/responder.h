@@ -1,6 +1,6 @@
 // Responder: executes a peer's messages at an iWARP QP: WRITEs, SENDs, READ requests, atomics and
 // immediate data. RFC 5040, 5; RFC 5041, 5 to 8; RFC 7306, 5 and 6. The ProtectionTable checks
-// every octet before it is placed, as RC's.
+// every byte before it is placed, as RC's.
 // A fault is a TerminateReason: the stream ends with it. There is no RNR: a message without a
 // receive ends the stream (RFC 5041, 7.1).
 // Sans-IO; no allocation after begin().
@@ -28,7 +28,7 @@ class Responder {
   // finish().
   [[nodiscard]] std::optional<TerminateReason> check(const SegmentHeader& segment,
                                                      RDMAPOpcode opcode);
-  // Where so many octets of a WRITE's segment go.
+  // Where so many bytes of a WRITE's segment go.
   [[nodiscard]] Resolved place_of_write(const SegmentHeader& segment, u32 offset, u32 length) const;
   [[nodiscard]] std::optional<TerminateReason> place(const SegmentHeader& segment,
                                                      RDMAPOpcode opcode, u32 offset, Bytes payload);
@@ -64,7 +64,7 @@ class Responder {
   [[nodiscard]] std::optional<TerminateReason> check_send(const SegmentHeader& segment);
   [[nodiscard]] std::optional<TerminateReason> check_immediate(const SegmentHeader& segment);
   [[nodiscard]] std::optional<TerminateReason> check_read_queue(const SegmentHeader& segment,
-                                                                u32 octets);
+                                                                u32 bytes);
   [[nodiscard]] std::optional<TerminateReason> take_receive();
   [[nodiscard]] std::optional<TerminateReason> on_read_request(Bytes payload);
   [[nodiscard]] std::optional<TerminateReason> on_atomic_request(Bytes payload);
@@ -90,9 +90,9 @@ class Responder {
   u32 ird_ = 0;
   bool may_use_rfc7306_ = false;
   u32 send_msn_ = 1, read_msn_ = 1;  // expected
-  u32 send_offset_ = 0;              // octets of the SEND that are placed
+  u32 send_offset_ = 0;              // bytes of the SEND that are placed
   bool in_send_ = false, in_write_ = false;
-  u64 write_octets_ = 0;  // of the last WRITE, for immediate data
+  u64 write_bytes_ = 0;  // of the last WRITE, for immediate data
   u32 immediate_ = 0;
 };
 

@@ -9,8 +9,8 @@
 namespace verbena::iwarp {
 namespace {
 
-constexpr u32 kCRCOctets = 4;
-constexpr u32 kDecisive = kMPALengthOctets + 1;  // the length, and whether the segment is tagged
+constexpr u32 kCRCBytes = 4;
+constexpr u32 kDecisive = kMPALengthBytes + 1;  // the length, and whether the segment is tagged
 constexpr u8 kTagged = 0x80;
 
 }  // namespace
@@ -45,15 +45,15 @@ SegmentReader::Step SegmentReader::read_marked(Bytes& in) {
   if (!end || fpdu.size() < *end) return Step::kBadLength;
   if (const Step bad = parse_header(fpdu); bad != Step::kMore) return bad;
   offset_ = 0;
-  payload_ = fpdu.subspan(*end, header_.payload_octets);
+  payload_ = fpdu.subspan(*end, header_.payload_bytes);
   return Step::kSegment;
 }
 
 // Where the DDP header ends; nullopt: not known yet.
 std::optional<u32> SegmentReader::header_end(Bytes fpdu) const {
   if (fpdu.size() < kDecisive) return std::nullopt;
-  return kMPALengthOctets +
-         ((fpdu[kMPALengthOctets] & kTagged) != 0 ? kTaggedHeader : kUntaggedHeader);
+  return kMPALengthBytes +
+         ((fpdu[kMPALengthBytes] & kTagged) != 0 ? kTaggedHeader : kUntaggedHeader);
 }
 
 // Nothing is kept: the segment begins with `in`.
@@ -64,13 +64,13 @@ SegmentReader::Step SegmentReader::read_whole(Bytes& in) {
     return Step::kMore;
   }
   if (const Step bad = parse_header(in); bad != Step::kMore) return bad;
-  const u32 size = fpdu_octets(header_.ulpdu_octets);
+  const u32 size = fpdu_bytes(header_.ulpdu_bytes);
   if (in.size() >= size) {
     const Bytes fpdu = in.first(size);
     in = in.subspan(size);
     return finish(fpdu);
   }
-  if (header_.payload_octets >= kStreamed) {
+  if (header_.payload_bytes >= kStreamed) {
     const Bytes head = in.first(*end);
     in = in.subspan(*end);
     return begin_parts(head);
@@ -87,11 +87,11 @@ SegmentReader::Step SegmentReader::read_kept(Bytes& in) {
   if (kept_ < *end) return Step::kMore;
   const Bytes kept(buffer_.get(), kept_);
   if (const Step bad = parse_header(kept); bad != Step::kMore) return bad;
-  if (header_.payload_octets >= kStreamed) {
+  if (header_.payload_bytes >= kStreamed) {
     kept_ = 0;
     return begin_parts(kept);
   }
-  const u32 size = fpdu_octets(header_.ulpdu_octets);
+  const u32 size = fpdu_bytes(header_.ulpdu_bytes);
   keep(in, size);
   if (kept_ < size) return Step::kMore;
   kept_ = 0;
@@ -101,12 +101,12 @@ SegmentReader::Step SegmentReader::read_kept(Bytes& in) {
 // kMore: it is valid. Precondition: it is whole.
 SegmentReader::Step SegmentReader::parse_header(Bytes fpdu) {
   const u16 length = load_be16(fpdu.data());
-  header_.tagged = (fpdu[kMPALengthOctets] & kTagged) != 0;
-  header_.ulpdu_octets = length;
-  if (length < header_.header_octets()) return Step::kBadLength;
-  header_.payload_octets = length - header_.header_octets();
-  const Bytes ddp = fpdu.subspan(kMPALengthOctets, header_.header_octets());
-  std::ranges::copy(ddp, header_.octets.begin());
+  header_.tagged = (fpdu[kMPALengthBytes] & kTagged) != 0;
+  header_.ulpdu_bytes = length;
+  if (length < header_.header_bytes()) return Step::kBadLength;
+  header_.payload_bytes = length - header_.header_bytes();
+  const Bytes ddp = fpdu.subspan(kMPALengthBytes, header_.header_bytes());
+  std::ranges::copy(ddp, header_.bytes.begin());
   if (header_.tagged) {
     const std::optional<DDPTagged> tagged = DDPTagged::decode(ddp);
     if (tagged) header_.to_buffer = *tagged;
@@ -120,13 +120,13 @@ SegmentReader::Step SegmentReader::parse_header(Bytes fpdu) {
 SegmentReader::Step SegmentReader::finish(Bytes fpdu) {
   if (FPDUView::decode(fpdu, crc_use_).status != FPDUView::Status::kWhole) return Step::kBadCRC;
   offset_ = 0;
-  payload_ = fpdu.subspan(kMPALengthOctets + header_.header_octets(), header_.payload_octets);
+  payload_ = fpdu.subspan(kMPALengthBytes + header_.header_bytes(), header_.payload_bytes);
   return Step::kSegment;
 }
 
 SegmentReader::Step SegmentReader::begin_parts(Bytes head) {
   phase_ = Phase::kParts;
-  parts_left_ = header_.payload_octets - kTail;
+  parts_left_ = header_.payload_bytes - kTail;
   next_offset_ = 0;
   crc_ = CRC32C();
   if (crc_use_ == CRCUse::kUsed) crc_.add(head);
@@ -151,23 +151,23 @@ void SegmentReader::on_placed(Bytes payload) {
 }
 
 SegmentReader::Step SegmentReader::read_tail(Bytes& in) {
-  const u32 ulpdu = header_.ulpdu_octets;
-  const u32 size = kTail + (fpdu_octets(ulpdu) - kMPALengthOctets - ulpdu);
+  const u32 ulpdu = header_.ulpdu_bytes;
+  const u32 size = kTail + (fpdu_bytes(ulpdu) - kMPALengthBytes - ulpdu);
   keep(in, size);
   if (kept_ < size) return Step::kMore;
   kept_ = 0;
   phase_ = Phase::kWhole;
   const Bytes tail(buffer_.get(), size);
   if (crc_use_ == CRCUse::kUsed) {
-    crc_.add(tail.first(size - kCRCOctets));
-    if (!crc_.matches(tail.last<kCRCOctets>())) return Step::kBadCRC;
+    crc_.add(tail.first(size - kCRCBytes));
+    if (!crc_.matches(tail.last<kCRCBytes>())) return Step::kBadCRC;
   }
   offset_ = next_offset_;
   payload_ = tail.first(kTail);
   return Step::kEnd;
 }
 
-// Until `up_to` octets are kept, or `in` is empty.
+// Until `up_to` bytes are kept, or `in` is empty.
 void SegmentReader::keep(Bytes& in, u32 up_to) {
   if (kept_ >= up_to) return;
   if (buffer_ == nullptr) buffer_.reset(new u8[kBuffer]);

@@ -1,9 +1,9 @@
 // SegmentReader: takes DDP segments from a TCP stream: MPA's framing and CRC. RFC 5044, 4 and 5.
-// Sans-IO. The octets come in any pieces. A segment that is whole in one piece, or short, comes out
-// whole, after the check of its CRC. A long one (kStreamed octets of payload and more) that is cut
+// Sans-IO. The bytes come in any pieces. A segment that is whole in one piece, or short, comes out
+// whole, after the check of its CRC. A long one (kStreamed bytes of payload and more) that is cut
 // comes out as kBegin, kPart ..., kEnd, so that its payload is placed as it arrives. Its last kTail
-// octets come with kEnd, after the check of the CRC, so that no program that waits for the last
-// octet sees it before. Invariant: at most kBuffer octets are kept, in memory that the first
+// bytes come with kEnd, after the check of the CRC, so that no program that waits for the last
+// byte sees it before. Invariant: at most kBuffer bytes are kept, in memory that the first
 // segment that is cut allocates: an idle connection needs none.
 #pragma once
 
@@ -22,13 +22,13 @@ struct SegmentHeader {
   bool tagged = false;
   DDPTagged to_buffer{};   // if tagged
   DDPUntagged to_queue{};  // if not
-  u32 payload_octets = 0;
-  u16 ulpdu_octets = 0;                      // as MPA says
-  std::array<u8, kUntaggedHeader> octets{};  // as received
+  u32 payload_bytes = 0;
+  u16 ulpdu_bytes = 0;                      // as MPA says
+  std::array<u8, kUntaggedHeader> bytes{};  // as received
 
   [[nodiscard]] bool last() const { return tagged ? to_buffer.last : to_queue.last; }
   [[nodiscard]] u8 control() const { return tagged ? to_buffer.control : to_queue.control; }
-  [[nodiscard]] u32 header_octets() const { return tagged ? kTaggedHeader : kUntaggedHeader; }
+  [[nodiscard]] u32 header_bytes() const { return tagged ? kTaggedHeader : kUntaggedHeader; }
 };
 
 class SegmentReader {
@@ -36,7 +36,7 @@ class SegmentReader {
   static constexpr u32 kStreamed = 4096, kTail = 64;
 
   enum class Step : u8 {
-    kMore,        // all octets are taken; the segment goes on in those that follow
+    kMore,        // all bytes are taken; the segment goes on in those that follow
     kSegment,     // header() and payload(), from offset() 0
     kBegin,       // header()
     kPart,        // payload(), at offset() of the segment's
@@ -48,7 +48,7 @@ class SegmentReader {
   };
 
   void begin(CRCUse crc, bool has_markers = false);
-  // Takes octets off the front of `in`, until there is something to say.
+  // Takes bytes off the front of `in`, until there is something to say.
   [[nodiscard]] Step read(Bytes& in);
   [[nodiscard]] const SegmentHeader& header() const { return header_; }
   [[nodiscard]] Bytes payload() const { return payload_; }
@@ -58,7 +58,7 @@ class SegmentReader {
     return phase_ == Phase::kWhole && kept_ == 0 && (!marked_ || marked_->is_at_boundary());
   }
 
-  // Between kBegin and kEnd: so many octets of payload may be taken by on_placed() instead.
+  // Between kBegin and kEnd: so many bytes of payload may be taken by on_placed() instead.
   [[nodiscard]] u32 placeable() const { return phase_ == Phase::kParts ? parts_left_ : 0; }
   [[nodiscard]] u32 next_offset() const { return next_offset_; }
   void on_placed(Bytes payload);

@@ -13,10 +13,10 @@ constexpr u64 backoff(u32 times) { return u64{1} << std::min(times, 10u); }
 
 }  // namespace
 
-void ShortCut::begin(u32 segment_octets) {
+void ShortCut::begin(u32 segment_bytes) {
   end();
   is_open_ = finder_ != nullptr;
-  packet_octets_ = std::max(segment_octets, 1u);
+  packet_bytes_ = std::max(segment_bytes, 1u);
 }
 
 void ShortCut::end() {
@@ -93,7 +93,7 @@ u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, Engine
 
 void ShortCut::collect(PeerCopy& copy, SendQueue& queue, u64 first, Where where) const {
   const PeerCopy::Side side{
-      .memory = memory_, .pd = qp_.pd, .packet_octets = packet_octets_, .where = where};
+      .memory = memory_, .pd = qp_.pd, .packet_bytes = packet_bytes_, .where = where};
   copy.collect(side, queue, first, queue.end_index(), copied_bytes_,
                [this](const SendWQE& wqe) { return fits(wqe); });
 }

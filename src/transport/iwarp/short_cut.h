@@ -27,7 +27,7 @@ class ShortCut {
         lane_(parts.send_copies),
         finder_(parts.peers) {}
 
-  void begin(u32 segment_octets);
+  void begin(u32 segment_bytes);
   void end();  // Error or Reset: the peer is looked for no more
   void on_timer() { wakes_at_ = Time::never(); }
   [[nodiscard]] Time next_timer() const { return wakes_at_; }
@@ -67,7 +67,7 @@ class ShortCut {
   PeerMemoryFinder* const finder_;
   std::shared_ptr<PeerMemory> peer_;
   bool is_open_ = false;
-  u32 packet_octets_ = 1;
+  u32 packet_bytes_ = 1;
   u64 next_look_ = 0;  // a request: the peer was not found before
   u32 looks_ = 0;
   u64 not_before_ = 0;  // a request of host memory: the peer has recently refused, or made us wait

@@ -137,7 +137,7 @@ TEST(IWARPShortCut, WritesAndReadsNeedNoMessages) {
   EXPECT_TRUE(near.same(0, 3000) && near.same(4000, 200'000) && near.same(300'000, 8));
   EXPECT_EQ(near.counters().local_write_requests, 2u);
   EXPECT_EQ(near.counters().local_read_requests, 1u);
-  EXPECT_EQ(near.counters().local_read_octets, 200'000u);
+  EXPECT_EQ(near.counters().local_read_bytes, 200'000u);
   EXPECT_EQ(near.pair.a.engine->next_timer(), Time::never());
 }
 
@@ -159,7 +159,7 @@ TEST(IWARPShortCut, AShortWriteFollowsWhatIsUnderWay) {
   StreamGather gather;
   near.pair.a.engine->gather(gather, kNow);
   EXPECT_EQ(near.of_b.done, 0u);
-  EXPECT_EQ(gather.octets(), fpdu_octets(kUntaggedHeader + 100) + fpdu_octets(kTaggedHeader + 100));
+  EXPECT_EQ(gather.bytes(), fpdu_bytes(kUntaggedHeader + 100) + fpdu_bytes(kTaggedHeader + 100));
 }
 
 // It overtakes no SEND.
@@ -178,9 +178,9 @@ TEST(IWARPShortCut, ALongWriteWaitsUntilThePeerHasExecutedAll) {
   StreamGather gather;
   a.engine->gather(gather, kNow);
   std::vector<u8> wire;
-  gather.visit_range(0, gather.octets(),
+  gather.visit_range(0, gather.bytes(),
                      [&wire](Bytes part) { wire.insert(wire.end(), part.begin(), part.end()); });
-  a.engine->on_sent(gather, gather.octets(), kNow);
+  a.engine->on_sent(gather, gather.bytes(), kNow);
   gather.clear();
   a.engine->gather(gather, kNow);
   EXPECT_TRUE(gather.empty());
@@ -207,7 +207,7 @@ TEST(IWARPShortCut, APeerThatExecutesNothingIsNotWaitedForLong) {
   EXPECT_EQ(near.post(SendOp::kRDMAWrite, 2, 0, kLong), PostError::kOk);
   StreamGather gather;
   a.engine->gather(gather, kNow);
-  a.engine->on_sent(gather, gather.octets(), kNow);
+  a.engine->on_sent(gather, gather.bytes(), kNow);
   u32 wakes = 0;
   Time now = kNow;
   for (gather.clear(); gather.empty() && wakes < 1000; ++wakes) {

@@ -1,5 +1,5 @@
 // Tests the errors of a stream, and the TERMINATE that reports each. RFC 5040, 4.8; RFC 5041, 8;
-// RFC 5044, 8. A hand-written peer sends the octets.
+// RFC 5044, 8. A hand-written peer sends the bytes.
 #include <gtest/gtest.h>
 
 #include "transport/iwarp/iwarp_pair_for_test.h"
@@ -31,9 +31,9 @@ struct TerminateTest : ::testing::Test {
     append_fpdu(ulpdu, CRCUse::kUsed, wire);
   }
   void read_request(RDMAPReadRequest read, u32 msn = 1) {
-    std::array<u8, RDMAPReadRequest::kSize> octets{};
-    read.encode(octets);
-    untagged(control_of(RDMAPOpcode::kReadRequest), kReadQueueNumber, msn, 0, octets);
+    std::array<u8, RDMAPReadRequest::kSize> bytes{};
+    read.encode(bytes);
+    untagged(control_of(RDMAPOpcode::kReadRequest), kReadQueueNumber, msn, 0, bytes);
   }
   // The reason of the TERMINATE that comes out, with the QP in Error; nullopt: none does.
   std::optional<TerminateReason> answer() {
@@ -41,12 +41,12 @@ struct TerminateTest : ::testing::Test {
     StreamGather gather;
     us.engine->gather(gather, kNow);
     us.drain();
-    std::vector<u8> octets;
-    gather.visit_range(0, gather.octets(),
-                       [&](Bytes b) { octets.insert(octets.end(), b.begin(), b.end()); });
-    us.engine->on_sent(gather, gather.octets(), kNow);
+    std::vector<u8> bytes;
+    gather.visit_range(0, gather.bytes(),
+                       [&](Bytes b) { bytes.insert(bytes.end(), b.begin(), b.end()); });
+    us.engine->on_sent(gather, gather.bytes(), kNow);
     us.drain();
-    Bytes rest(octets);
+    Bytes rest(bytes);
     while (!rest.empty()) {
       const FPDUView fpdu = FPDUView::decode(rest, CRCUse::kUsed);
       EXPECT_EQ(fpdu.status, FPDUView::Status::kWhole);
@@ -181,7 +181,7 @@ TEST_F(TerminateTest, AWrongCRC) {
   EXPECT_EQ(answer(), reason::kBadCRC);
   EXPECT_TRUE(untouched());
 }
-TEST_F(TerminateTest, AWrongCRCOfALongSegmentLeavesItsLastOctets) {
+TEST_F(TerminateTest, AWrongCRCOfALongSegmentLeavesItsLastBytes) {
   std::ranges::fill(us.buffer, u8{0xff});
   tagged(RDMAPOpcode::kWrite, own_stag, kIova, 9000);
   wire.back() ^= 1;
@@ -207,7 +207,7 @@ TEST_F(TerminateTest, InvalidateOfARegion) {
   EXPECT_EQ(answer(), reason::kCannotInvalidate);
 }
 
-// Octets after the fault mean nothing.
+// Bytes after the fault mean nothing.
 TEST_F(TerminateTest, NothingIsTakenAfterAFault) {
   tagged(RDMAPOpcode::kWrite, 0, kIova, 100);
   tagged(RDMAPOpcode::kWrite, own_stag, kIova, 100);

@@ -16,7 +16,7 @@ struct LocalSend {
   bool solicited = false, with_immediate = false;  // it asks for an acknowledgement
   u32 immediate = 0;
 
-  [[nodiscard]] u32 octets() const {  // of headers and payload, with its pad
+  [[nodiscard]] u32 bytes() const {  // of headers and payload, with its pad
     const u32 headers = BTH::kSize + (with_immediate ? ImmDt::kSize : 0);
     return headers + ((static_cast<u32>(payload.size()) + 3) & ~3u);
   }

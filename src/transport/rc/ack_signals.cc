@@ -38,16 +38,16 @@ void AckSignals::on_resent(PSN psn, u32 psns) {
 void AckSignals::on_acknowledged(const Progress& progress, const PathTelemetry* path, Time now) {
   const Time sent = sent_at(progress.unacked.previous());
   control_.on_ack(
-      {.acknowledged_octets = u64{progress.before.distance_to(progress.unacked)} * progress.mtu,
-       .in_flight_octets = u64{progress.in_flight} * progress.mtu,
+      {.acknowledged_bytes = u64{progress.before.distance_to(progress.unacked)} * progress.mtu,
+       .in_flight_bytes = u64{progress.in_flight} * progress.mtu,
        .round_trip = sent == Time::never() ? Duration{} : now - sent,
        .path = path},
       now);
 }
 
 u32 AckSignals::window_packets(u32 mtu, Time now) {
-  const u64 octets = control_.window(now);
-  const u64 packets = octets / mtu + (octets % mtu != 0 ? 1 : 0);
+  const u64 bytes = control_.window(now);
+  const u64 packets = bytes / mtu + (bytes % mtu != 0 ? 1 : 0);
   return static_cast<u32>(std::clamp<u64>(packets, 1, std::numeric_limits<u32>::max()));
 }
 

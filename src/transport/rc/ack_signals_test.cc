@@ -17,7 +17,7 @@ struct AckSignalsTest : ::testing::Test {
   }
   double rate() { return static_cast<double>(control.rate(kStart).bps()); }
   CongestionParameters parameters{
-      .algorithm = TIMELYParameters{.line_rate = gbps(10), .segment_octets = kMTU}};
+      .algorithm = TIMELYParameters{.line_rate = gbps(10), .segment_bytes = kMTU}};
   CongestionControl control{parameters};
   AckSignals signals{control, 8};
 };
@@ -56,7 +56,7 @@ TEST_F(AckSignalsTest, TheRoomGrowsWithWhatIsInFlight) {
 TEST(AckSignalsWindowTest, IsInPacketsAndNeverNone) {
   CongestionParameters parameters{
       .algorithm = ConstantRateParameters{},
-      .window = {.kind = WindowParameters::Kind::kFixed, .octets = 2001}};
+      .window = {.kind = WindowParameters::Kind::kFixed, .bytes = 2001}};
   CongestionControl control(parameters);
   AckSignals signals(control, 8);
   EXPECT_EQ(signals.window_packets(1000, kStart), 3u);  // fewer bytes than that are in 2 of them

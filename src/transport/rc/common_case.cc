@@ -63,7 +63,7 @@ std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
                        .immediate = wqe.wr.immediate};
   if (!way.send(qp_, send)) return std::nullopt;
   sent_at_once(wqe, now);
-  return send.octets();
+  return send.bytes();
 }
 
 // Nothing follows the SEND, so it has asked for its ACK.

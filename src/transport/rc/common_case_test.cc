@@ -23,7 +23,7 @@ class Wires final : public LocalPackets {
     packet.headers.bth.solicited_event = send.solicited;
     packet.headers.imm.value = send.immediate;
     packet.payload.assign(send.payload.begin(), send.payload.end());
-    EXPECT_EQ(send.octets(), packet.encode().size());
+    EXPECT_EQ(send.bytes(), packet.encode().size());
     return add(qp, send.psn, std::move(packet));
   }
   bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) override {
@@ -204,8 +204,8 @@ class World {
     }
   }
   bool take(Side& to, const Packet& packet) {
-    const std::vector<u8> octets = packet.encode();
-    const std::optional<PacketView> view = PacketView::decode(octets);
+    const std::vector<u8> bytes = packet.encode();
+    const std::optional<PacketView> view = PacketView::decode(bytes);
     const std::optional<u8*> place = to.engine.expects_send(*view);
     CQE cqe;
     std::memset(static_cast<void*>(&cqe), 0xa5, sizeof cqe);  // what another left there

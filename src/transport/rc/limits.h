@@ -16,9 +16,7 @@ enum class Retransmission : u8 {
 };
 
 struct RCLimits {
-  u32 packet_size(MTU path_mtu) const {
-    return packet_octets != 0 ? packet_octets : bytes(path_mtu);
-  }
+  u32 packet_size(MTU path_mtu) const { return packet_bytes != 0 ? packet_bytes : bytes(path_mtu); }
 
   // Returns the window in packets of that size.
   u32 window(u32 packet_size) const {
@@ -36,7 +34,7 @@ struct RCLimits {
   PathAllowances path{};
   // Payload bytes of a full packet, at both ends; 0: the path MTU. For simulations of networks
   // whose packets have a size that no path MTU has.
-  u32 packet_octets = 0;
+  u32 packet_bytes = 0;
   u32 ack_interval = 32;  // packets between two requests for an ACK in a long run; 1: each asks
   Retransmission retransmission = Retransmission::kGoBackN;
   // kSelectiveRepeat: by how many later packets a packet may be overtaken before it counts as lost.

@@ -104,7 +104,7 @@ void LocalCopies::collect(PeerCopy& copy, SendWindow& window, u64 first, u64 end
                           Where where) const {
   const PeerCopy::Side side{.memory = memory_,
                             .pd = qp_.pd,
-                            .packet_octets = limits_.packet_size(qp_.path_mtu),
+                            .packet_bytes = limits_.packet_size(qp_.path_mtu),
                             .where = where};
   copy.collect(side, window.queue(), first, end, copied_bytes_,
                [this](const SendWQE& wqe) { return fits(wqe); });

@@ -26,7 +26,7 @@ namespace verbena {
 class ReorderBuffer {
  public:
   // The kept PSNs lie within `window` of each other and of the next expected one.
-  ReorderBuffer(u32 window, u32 packets, u32 packet_octets);
+  ReorderBuffer(u32 window, u32 packets, u32 packet_bytes);
 
   [[nodiscard]] u32 window() const { return window_; }
   [[nodiscard]] bool empty() const { return kept_count_ == 0; }
@@ -43,13 +43,13 @@ class ReorderBuffer {
  private:
   struct Slot {  // uninitialized until it is used
     std::array<u8, kMaxHeadersSize> headers;
-    u32 headers_octets, payload_octets;
+    u32 headers_bytes, payload_bytes;
     bool has_bytes;
   };
   void make_room(bool has_bytes);
-  u8* payload_at(u32 slot) { return payload_.get() + std::size_t{slot} * packet_octets_; }
+  u8* payload_at(u32 slot) { return payload_.get() + std::size_t{slot} * packet_bytes_; }
 
-  const u32 window_, packets_, packet_octets_;
+  const u32 window_, packets_, packet_bytes_;
   PSNSet kept_;
   std::unique_ptr<u32[]> slot_of_;  // by the PSN's slot in kept_
   std::unique_ptr<u32[]> free_;     // a stack: the place used last is used next

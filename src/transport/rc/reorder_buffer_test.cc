@@ -10,7 +10,7 @@
 namespace verbena {
 namespace {
 
-constexpr u32 kOctets = 256;
+constexpr u32 kBytes = 256;
 
 PacketView packet(u32 psn, std::span<const u8> payload) {
   PacketView view;
@@ -32,7 +32,7 @@ std::vector<u8> taken(ReorderBuffer& buffer, u32 psn) {
 }
 
 TEST(ReorderBufferTest, GivesBackWhatItWasGivenOnce) {
-  ReorderBuffer buffer(64, 16, kOctets);
+  ReorderBuffer buffer(64, 16, kBytes);
   EXPECT_TRUE(buffer.empty());
   std::vector<u8> payload = bytes(1, 200);
   PacketView early = packet(7, payload);
@@ -53,7 +53,7 @@ TEST(ReorderBufferTest, GivesBackWhatItWasGivenOnce) {
 }
 
 TEST(ReorderBufferTest, TheFirstOfTwoStays) {
-  ReorderBuffer buffer(64, 16, kOctets);
+  ReorderBuffer buffer(64, 16, kBytes);
   buffer.keep(packet(7, bytes(1, 10)));
   buffer.keep(packet(7, bytes(50, 10)));
   EXPECT_EQ(taken(buffer, 7), bytes(1, 10));
@@ -61,26 +61,26 @@ TEST(ReorderBufferTest, TheFirstOfTwoStays) {
 }
 
 TEST(ReorderBufferTest, NeverHoldsMoreThanItsShareAndUsesPlacesAgain) {
-  ReorderBuffer buffer(256, 4, kOctets);
+  ReorderBuffer buffer(256, 4, kBytes);
   for (u32 round = 0; round < 50; ++round) {
     for (u32 i = 0; i < 6; ++i)
-      buffer.keep(packet(round * 7 + i, bytes(static_cast<u8>(round + i), kOctets)));
+      buffer.keep(packet(round * 7 + i, bytes(static_cast<u8>(round + i), kBytes)));
     for (u32 i = 0; i < 6; ++i) {
       EXPECT_EQ(buffer.has(PSN(round * 7 + i)), i < 4);
       EXPECT_EQ(taken(buffer, round * 7 + i),
-                i < 4 ? bytes(static_cast<u8>(round + i), kOctets) : std::vector<u8>{});
+                i < 4 ? bytes(static_cast<u8>(round + i), kBytes) : std::vector<u8>{});
     }
   }
 }
 
 TEST(ReorderBufferTest, APacketLargerThanAPacketIsNotKept) {
-  ReorderBuffer buffer(64, 4, kOctets);
-  buffer.keep(packet(1, bytes(0, kOctets + 1)));
+  ReorderBuffer buffer(64, 4, kBytes);
+  buffer.keep(packet(1, bytes(0, kBytes + 1)));
   EXPECT_TRUE(buffer.empty());
 }
 
 TEST(ReorderBufferTest, PayloadThatIsNowhereIsCounted) {
-  ReorderBuffer buffer(64, 4, kOctets);
+  ReorderBuffer buffer(64, 4, kBytes);
   buffer.keep(packet(1, std::span<const u8>(static_cast<const u8*>(nullptr), 100)));
   const auto view = buffer.take(PSN(1));
   ASSERT_TRUE(view.has_value());
@@ -89,7 +89,7 @@ TEST(ReorderBufferTest, PayloadThatIsNowhereIsCounted) {
 }
 
 TEST(ReorderBufferTest, TellsWhatItHasAcrossTheEndOfTheNumbers) {
-  ReorderBuffer buffer(128, 64, kOctets);
+  ReorderBuffer buffer(128, 64, kBytes);
   for (const u32 psn : {0xfffffeu, 0xffffffu, 0u, 3u}) buffer.keep(packet(psn, {}));
   EXPECT_EQ(buffer.around(PSN(0xffffff)), (SackETH{.first = PSN(0xffffc0), .bits = u64{3} << 62}));
   EXPECT_EQ(buffer.around(PSN(1)), (SackETH{.first = PSN(0), .bits = 0b1001}));

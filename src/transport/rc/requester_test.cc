@@ -235,7 +235,7 @@ TEST(RCRequesterTest, EachPacketMayAsk) {
 }
 
 TEST(RCRequesterTest, PacketsMayHaveASizeThatNoPathMTUHas) {
-  RCPair pair({.mtu = MTU::k4096, .limits = {.packet_octets = 1000}});
+  RCPair pair({.mtu = MTU::k4096, .limits = {.packet_bytes = 1000}});
   pair.write(1, 2500, 0);
   const std::vector<Packet> packets = pair.take_all(pair.a);
   ASSERT_EQ(packets.size(), 3u);

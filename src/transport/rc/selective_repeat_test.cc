@@ -43,7 +43,7 @@ TEST(SelectiveRepeat, OnlyWhatIsLostGoesAgain) {
 // Time stands still, so that no ACK has a round trip, and Swift would lower its window each time.
 TEST(SelectiveRepeat, CongestionControlHearsOnceOfTheLossesOfARoundTrip) {
   const CongestionParameters parameters{
-      .algorithm = SwiftParameters{.packet_octets = 1024, .max_decrease = 0.5, .max_window = 100}};
+      .algorithm = SwiftParameters{.packet_bytes = 1024, .max_decrease = 0.5, .max_window = 100}};
   CongestionControl control(parameters);
   RCOptions options = selective();
   options.congestion = &control;

@@ -50,7 +50,7 @@ void LossDetector::on_recovered() {
 Duration LossDetector::window(const Outstanding& segments, const RoundTrip& round_trip,
                               Repairing repairing) const {
   if (!reordering_ && (repairing == Repairing::kLoss ||
-                       segments.received_octets() >= u64{kDuplicates} * config_.mss))
+                       segments.received_bytes() >= u64{kDuplicates} * config_.mss))
     return {};
   return std::min(round_trip.least() * window_parts_ / 4, round_trip.smoothed());
 }
@@ -110,12 +110,12 @@ void LossDetector::detect_again(Outstanding& segments, Duration window, Time now
 // From the last one received back to the point beyond which enough has been received.
 void LossDetector::detect_by_count(Outstanding& segments, Losses& losses) {
   const u64 enough = u64{kDuplicates - 1} * config_.mss;
-  if (segments.received_octets() <= enough) return;
+  if (segments.received_bytes() <= enough) return;
   u64 beyond = 0;
   std::size_t i = segments.at_or_after(highest_received_);
   while (i != 0 && segments[i - 1].begin >= looked_at_ && beyond <= enough) {
     --i;
-    if (segments[i].received) beyond += segments[i].octets;
+    if (segments[i].received) beyond += segments[i].bytes;
   }
   if (beyond <= enough) return;
   const u64 until = segments[i].begin;

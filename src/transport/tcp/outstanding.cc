@@ -20,16 +20,16 @@ SentSegment* Outstanding::beginning_at(u64 sequence) {
 void Outstanding::add(const SentSegment& segment) {
   CHECK(segment.in_flight && (empty() || back().end() == segment.begin));
   segments_.push_back(segment);
-  in_flight_ += segment.octets;
+  in_flight_ += segment.bytes;
 }
 
 void Outstanding::land(SentSegment& segment) {
-  if (std::exchange(segment.in_flight, false)) in_flight_ -= segment.octets;
+  if (std::exchange(segment.in_flight, false)) in_flight_ -= segment.bytes;
 }
 
 void Outstanding::pop_front() {
   land(front());
-  if (front().received) received_octets_ -= front().octets;
+  if (front().received) received_bytes_ -= front().bytes;
   segments_.pop_front();
 }
 
@@ -38,7 +38,7 @@ void Outstanding::mark_received(SentSegment& segment) {
   land(segment);
   segment.lost = false;
   segment.received = true;
-  received_octets_ += segment.octets;
+  received_bytes_ += segment.bytes;
 }
 
 void Outstanding::mark_lost(SentSegment& segment) {
@@ -47,7 +47,7 @@ void Outstanding::mark_lost(SentSegment& segment) {
 }
 
 void Outstanding::mark_sent_again(SentSegment& segment, Time now) {
-  if (!std::exchange(segment.in_flight, true)) in_flight_ += segment.octets;
+  if (!std::exchange(segment.in_flight, true)) in_flight_ += segment.bytes;
   segment.lost = false;
   segment.sent_again = true;
   segment.sent = now;

@@ -15,20 +15,20 @@ namespace verbena::tcp {
 struct SentSegment {
   u64 begin = 0;
   Time sent;  // last
-  u32 octets = 0;
+  u32 bytes = 0;
   u32 word = 0;
   bool push = false, cwr = false;
   bool in_flight = true, received = false, lost = false;
   bool sent_again = false;  // ever
 
-  [[nodiscard]] u64 end() const { return begin + octets; }
+  [[nodiscard]] u64 end() const { return begin + bytes; }
 };
 
 class Outstanding {
  public:
   [[nodiscard]] bool empty() const { return segments_.empty(); }
   [[nodiscard]] u64 in_flight() const { return in_flight_; }
-  [[nodiscard]] u64 received_octets() const { return received_octets_; }  // beyond a gap
+  [[nodiscard]] u64 received_bytes() const { return received_bytes_; }  // beyond a gap
   [[nodiscard]] SentSegment& front() { return segments_.front(); }
   [[nodiscard]] SentSegment& back() { return segments_.back(); }
   [[nodiscard]] std::size_t size() const { return segments_.size(); }
@@ -48,7 +48,7 @@ class Outstanding {
   void land(SentSegment& segment);
 
   std::deque<SentSegment> segments_;
-  u64 in_flight_ = 0, received_octets_ = 0;
+  u64 in_flight_ = 0, received_bytes_ = 0;
 };
 
 }  // namespace verbena::tcp

@@ -10,7 +10,7 @@ void Receiver::on_segment(const Segment& segment, Time now) {
     answers_syn_ = true;
     return acknowledge();
   }
-  if (segment.octets == 0) return;
+  if (segment.bytes == 0) return;
   note_mark(segment);
   const Urgency urgency = take(segment);
   ++unacknowledged_;
@@ -37,7 +37,7 @@ void Receiver::note_mark(const Segment& segment) {
 // Acknowledges a segment at once if it is not in order, fills a gap, or is a duplicate. RFC 5681,
 // 4.2.
 Receiver::Urgency Receiver::take(const Segment& segment) {
-  const u64 end = segment.sequence + segment.octets;
+  const u64 end = segment.sequence + segment.bytes;
   if (end <= next_) {
     has_duplicate_ = true;
     ++duplicates_;
@@ -58,14 +58,14 @@ Receiver::Urgency Receiver::take(const Segment& segment) {
 
 void Receiver::note_push(const Segment& segment) {
   if (!segment.push) return;
-  const u64 end = segment.sequence + segment.octets;
+  const u64 end = segment.sequence + segment.bytes;
   const auto at = std::ranges::lower_bound(pushes_, end, {}, &Push::end);
   if (at == pushes_.end() || at->end != end) pushes_.insert(at, {end, segment.word});
 }
 
 // Joins the segment with ranges that it touches.
 void Receiver::take_beyond(const Segment& segment) {
-  SACKBlock block{segment.sequence, segment.sequence + segment.octets};
+  SACKBlock block{segment.sequence, segment.sequence + segment.bytes};
   auto first = std::ranges::lower_bound(beyond_, block.begin, {}, &SACKBlock::end);
   if (first != beyond_.end() && first->begin <= block.begin && first->end >= block.end) {
     has_duplicate_ = true;
@@ -104,8 +104,8 @@ u64 Receiver::room() const {
 
 // Advertises the window's end again when it has moved by two segments, as for arrivals. RFC 9293,
 // 3.8.6.2.2.
-void Receiver::on_read(u64 octets) {
-  unread_ -= std::min(octets, unread_);
+void Receiver::on_read(u64 bytes) {
+  unread_ -= std::min(bytes, unread_);
   const u64 least = std::min(config_.receive_buffer / 2, u64{2} * config_.mss);
   if (next_ + room() >= told_end_ + least) acknowledge();
 }

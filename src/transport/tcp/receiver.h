@@ -28,7 +28,7 @@ class Receiver {
   [[nodiscard]] Time next_timer() const { return timer_; }
 
   // The program has taken so many bytes. Without keep_unread() it takes all bytes at once.
-  void on_read(u64 octets);
+  void on_read(u64 bytes);
   // From now on the program calls on_read().
   void keep_unread() { keeps_unread_ = true; }
 

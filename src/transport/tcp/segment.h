@@ -19,7 +19,7 @@ struct Segment {
   static constexpr u32 kMostBlocks = 3;  // beside timestamps. RFC 2018, 3
 
   u64 sequence = 0;  // of the first byte
-  u32 octets = 0;
+  u32 bytes = 0;
   u64 acknowledgement = 0;  // bytes received without a gap, if `ack`
   u64 window = 0;           // bytes that the receiver has room for, behind `acknowledgement`
   bool syn = false, ack = false;

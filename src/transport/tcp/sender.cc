@@ -21,9 +21,9 @@ Sender::Sender(const Config& config)
       window_end_(config.receive_buffer),
       connect_again_(config.handshake) {}
 
-void Sender::on_write(u64 octets, u32 word, Time) {
-  CHECK(octets != 0);
-  written_ += octets;
+void Sender::on_write(u64 bytes, u32 word, Time) {
+  CHECK(bytes != 0);
+  written_ += bytes;
   messages_.push_back({written_, word});
 }
 
@@ -48,8 +48,8 @@ void Sender::on_acknowledgement(const Segment& segment, Time now) {
   const u64 window = control_.window();
   const bool was_used = control_.state().in_slow_start() ? in_flight * 2 >= window
                                                          : in_flight + config_.mss >= window;
-  control_.on_acknowledged({.octets = delivered.octets,
-                            .marked_octets = segment.ece ? delivered.octets : 0,
+  control_.on_acknowledged({.bytes = delivered.bytes,
+                            .marked_bytes = segment.ece ? delivered.bytes : 0,
                             .up_to = acknowledged_,
                             .sent = next_,
                             .round_trip = round_trip_.smoothed(),
@@ -61,7 +61,7 @@ void Sender::on_acknowledgement(const Segment& segment, Time now) {
     timeouts_ = 0;
     arm_timeout(now);
   }
-  if (delivered.octets != 0) arm_probe(now);
+  if (delivered.bytes != 0) arm_probe(now);
 }
 
 void Sender::on_connected(Time now) {
@@ -74,7 +74,7 @@ void Sender::on_connected(Time now) {
 }
 
 void Sender::note_received(const SentSegment& segment, Delivered& delivered, Time now) {
-  delivered.octets += segment.octets;
+  delivered.bytes += segment.bytes;
   detector_.on_received(segment, round_trip_, now);
   if (!segment.sent_again) delivered.round_trip = now - segment.sent;
 }
@@ -157,7 +157,7 @@ void Sender::begin_recovery(Time now) {
   recovery_end_ = next_;
   may_send_one_ = true;  // RFC 6675, 5, step 4.3: whatever is in flight
   ++counters_.recoveries;
-  control_.on_congestion(next_ - acknowledged_ - outstanding_.received_octets(), now);
+  control_.on_congestion(next_ - acknowledged_ - outstanding_.received_bytes(), now);
   owes_cwr_ = config_.ecn;
   reduced_until_ = next_;
   probe_ = Time::never();
@@ -207,7 +207,7 @@ void Sender::arm_timeout(Time now) {
 void Sender::arm_probe(Time now) {
   probe_ = Time::never();
   if (!config_.detects_by_time() || state_ != State::kOpen || probe_end_ != 0 ||
-      outstanding_.empty() || outstanding_.received_octets() != 0)
+      outstanding_.empty() || outstanding_.received_bytes() != 0)
     return;
   Duration wait = round_trip_.has_sample() ? round_trip_.smoothed() * 2 : config_.rto_initial;
   if (outstanding_.size() == 1) wait = wait + config_.ack_delay;
@@ -283,7 +283,7 @@ bool Sender::poll_connecting(Time now, Segment& out) {
 
 void Sender::fill(const SentSegment& segment, Segment& out) const {
   out.sequence = segment.begin;
-  out.octets = segment.octets;
+  out.bytes = segment.bytes;
   out.push = segment.push;
   out.word = segment.word;
 }
@@ -328,7 +328,7 @@ bool Sender::poll_new(Time now, Segment& out) {
     return false;
   }
   may_send_one_ = false;
-  SentSegment segment{.begin = next_, .sent = now, .octets = length};
+  SentSegment segment{.begin = next_, .sent = now, .bytes = length};
   next_ += length;
   if (next_ == messages_.front().end) {
     segment.push = true;

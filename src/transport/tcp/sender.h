@@ -34,7 +34,7 @@ class Sender {
   explicit Sender(const Config& config);
 
   // Appends a message: its bytes, at least 1, and a word that travels with its last byte.
-  void on_write(u64 octets, u32 word, Time now);
+  void on_write(u64 bytes, u32 word, Time now);
   void on_acknowledgement(const Segment& segment, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
   [[nodiscard]] bool poll_segment(Time now, Segment& out);
@@ -61,7 +61,7 @@ class Sender {
     u32 word = 0;
   };
   struct Delivered {  // by one acknowledgement
-    u64 octets = 0;   // newly, beyond a gap or not
+    u64 bytes = 0;    // newly, beyond a gap or not
     u64 advanced = 0;
     std::optional<Duration> round_trip;
   };

@@ -94,19 +94,19 @@ TEST_P(Lossy, EachMessageArrivesOnceAndInOrder) {
                               .duplication = loss,
                               .reordering = loss,
                               .seed = seed});
-        u64 octets = 0;
+        u64 bytes = 0;
         PRNG prng(seed);
         std::vector<u32> words;
         for (u32 i = 0; i < 100; ++i) {
           const u64 length = 1 + prng.below(20'000);
-          octets += length;
+          bytes += length;
           words.push_back(i);
           path.write(0, length, i);
         }
         EXPECT_FALSE(path.run(Time() + sec(1000))) << "it never ends; seed " << seed;
         EXPECT_EQ(path[0].words, words) << "seed " << seed;
-        EXPECT_EQ(path[0].receiver.received(), octets);
-        EXPECT_EQ(path[0].sender.acknowledged(), octets);
+        EXPECT_EQ(path[0].receiver.received(), bytes);
+        EXPECT_EQ(path[0].sender.acknowledged(), bytes);
         EXPECT_EQ(path[0].sender.in_flight(), 0u);
         EXPECT_GT(path[0].sender.counters().retransmissions, 0u);
       }
@@ -150,7 +150,7 @@ TEST(TCP, RenosWindowIsASawtooth) {
   Config config = config_of(ControlKind::kReno);
   config.segments_per_ack = 1;
   // 100 segments on the way and 100 in the queue, at 1 Gb/s: 8 us each.
-  ToyPath path(config, {.rate = gbps(1), .delay = us(396), .queue_octets = 100 * kMSS});
+  ToyPath path(config, {.rate = gbps(1), .delay = us(396), .queue_bytes = 100 * kMSS});
   path.write(0, u64{1} << 40);
   path.run(Time() + ms(300));
   u64 least = ~u64{0}, most = 0;
@@ -169,7 +169,7 @@ TEST(TCP, FlowsShareFairly) {
     constexpr u32 kFlows = 8;
     ToyPath path(
         config_of(control),
-        {.rate = gbps(1), .delay = us(100), .queue_octets = 200 * kMSS, .mark_above = 20 * kMSS},
+        {.rate = gbps(1), .delay = us(100), .queue_bytes = 200 * kMSS, .mark_above = 20 * kMSS},
         kFlows);
     for (u32 i = 0; i < kFlows; ++i) path.write(i, u64{1} << 40);
     path.run(Time() + ms(500));
@@ -178,9 +178,9 @@ TEST(TCP, FlowsShareFairly) {
     path.run_for(sec(2));
     double sum = 0, squares = 0;
     for (u32 i = 0; i < kFlows; ++i) {
-      const double octets = static_cast<double>(path[i].sender.acknowledged() - before[i]);
-      sum += octets;
-      squares += octets * octets;
+      const double bytes = static_cast<double>(path[i].sender.acknowledged() - before[i]);
+      sum += bytes;
+      squares += bytes * bytes;
     }
     EXPECT_GT(sum * sum / (kFlows * squares), 0.9) << static_cast<int>(control);  // Jain's index
     EXPECT_GT(sum * 8 / 2e9, 0.95) << static_cast<int>(control);
@@ -201,7 +201,7 @@ TEST(TCP, DCTCPKeepsTheQueueShort) {
 TEST(TCP, ECNSparesLosses) {
   Config config = config_of(ControlKind::kReno);
   config.ecn = true;
-  ToyPath path(config, {.rate = gbps(1), .queue_octets = 1000 * kMSS, .mark_above = 50 * kMSS});
+  ToyPath path(config, {.rate = gbps(1), .queue_bytes = 1000 * kMSS, .mark_above = 50 * kMSS});
   path.write(0, 20'000'000);
   EXPECT_FALSE(path.run(Time() + sec(10)));
   EXPECT_EQ(path[0].sender.counters().retransmissions, 0u);
@@ -295,14 +295,14 @@ TEST(TCP, EverySecondSegmentIsAcknowledged) {
   const Config config = config_of(ControlKind::kReno);
   Receiver receiver(config);
   Segment out;
-  receiver.on_segment({.sequence = 0, .octets = kMSS}, Time());
+  receiver.on_segment({.sequence = 0, .bytes = kMSS}, Time());
   EXPECT_FALSE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(receiver.next_timer(), Time() + ms(40));
-  receiver.on_segment({.sequence = kMSS, .octets = kMSS}, Time());
+  receiver.on_segment({.sequence = kMSS, .bytes = kMSS}, Time());
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(out.acknowledgement, 2u * kMSS);
   EXPECT_EQ(receiver.next_timer(), Time::never());
-  receiver.on_segment({.sequence = 2 * kMSS, .octets = kMSS}, Time());
+  receiver.on_segment({.sequence = 2 * kMSS, .bytes = kMSS}, Time());
   receiver.on_timer(Time() + ms(40));
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(out.acknowledgement, 3u * kMSS);
@@ -314,7 +314,7 @@ TEST(TCP, BlocksTellWhatIsBeyondAGap) {
   Receiver receiver(config);
   Segment out;
   for (const u64 sequence : {5u, 1u, 2u, 8u}) {
-    receiver.on_segment({.sequence = sequence * kMSS, .octets = kMSS}, Time());
+    receiver.on_segment({.sequence = sequence * kMSS, .bytes = kMSS}, Time());
     ASSERT_TRUE(receiver.poll_acknowledgement(out));
     EXPECT_EQ(out.acknowledgement, 0u);
   }
@@ -322,12 +322,12 @@ TEST(TCP, BlocksTellWhatIsBeyondAGap) {
   EXPECT_EQ(out.blocks[0], (SACKBlock{8 * kMSS, 9 * kMSS}));
   EXPECT_EQ(out.blocks[1], (SACKBlock{1 * kMSS, 3 * kMSS}));
   EXPECT_EQ(out.blocks[2], (SACKBlock{5 * kMSS, 6 * kMSS}));
-  receiver.on_segment({.sequence = 0, .octets = kMSS}, Time());
+  receiver.on_segment({.sequence = 0, .bytes = kMSS}, Time());
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(out.acknowledgement, 3u * kMSS);
   EXPECT_EQ(out.block_count, 2u);
   EXPECT_FALSE(out.duplicate);
-  receiver.on_segment({.sequence = kMSS, .octets = kMSS}, Time());
+  receiver.on_segment({.sequence = kMSS, .bytes = kMSS}, Time());
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_TRUE(out.duplicate);
 }
@@ -336,14 +336,14 @@ TEST(TCP, BlocksTellWhatIsBeyondAGap) {
 TEST(TCP, DCTCPsEchoIsThatOfEachSegment) {
   const Config config = config_of(ControlKind::kDCTCP);
   Receiver receiver(config);
-  receiver.on_segment({.sequence = 0, .octets = kMSS, .ecn = ECN::kECT0}, Time());
-  receiver.on_segment({.sequence = kMSS, .octets = kMSS, .ecn = ECN::kCE}, Time());
+  receiver.on_segment({.sequence = 0, .bytes = kMSS, .ecn = ECN::kECT0}, Time());
+  receiver.on_segment({.sequence = kMSS, .bytes = kMSS, .ecn = ECN::kCE}, Time());
   Segment out;
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(out.acknowledgement, u64{kMSS});
   EXPECT_FALSE(out.ece);
   EXPECT_FALSE(receiver.poll_acknowledgement(out));
-  receiver.on_segment({.sequence = 2 * kMSS, .octets = kMSS, .ecn = ECN::kCE}, Time());
+  receiver.on_segment({.sequence = 2 * kMSS, .bytes = kMSS, .ecn = ECN::kCE}, Time());
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(out.acknowledgement, 3u * kMSS);
   EXPECT_TRUE(out.ece);
@@ -371,13 +371,13 @@ TEST(TCP, ASegmentBeyondTheWindowIsNotTaken) {
   Receiver receiver(config);
   receiver.keep_unread();
   Segment out;
-  for (u64 i = 0; i < 3; ++i) receiver.on_segment({.sequence = i * kMSS, .octets = kMSS}, Time());
+  for (u64 i = 0; i < 3; ++i) receiver.on_segment({.sequence = i * kMSS, .bytes = kMSS}, Time());
   EXPECT_EQ(receiver.received(), 2u * kMSS);
   ASSERT_TRUE(receiver.poll_acknowledgement(out));
   EXPECT_EQ(out.acknowledgement, 2u * kMSS);
   EXPECT_EQ(out.window, 0u);
   receiver.on_read(kMSS);
-  receiver.on_segment({.sequence = 2 * kMSS, .octets = kMSS}, Time());
+  receiver.on_segment({.sequence = 2 * kMSS, .bytes = kMSS}, Time());
   EXPECT_EQ(receiver.received(), 3u * kMSS);
 }
 

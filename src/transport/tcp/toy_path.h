@@ -17,7 +17,7 @@ namespace verbena::tcp {
 struct ToyPathConfig {
   Rate rate = gbps(10);
   Duration delay = us(50);  // each way
-  u64 queue_octets = u64{1} << 40;
+  u64 queue_bytes = u64{1} << 40;
   u64 mark_above = u64{1} << 40;  // bytes in the queue
   double loss = 0, acknowledgement_loss = 0, duplication = 0;
   double reordering = 0;  // of segments, which arrive so much later:
@@ -48,8 +48,8 @@ class ToyPath {
     return false;
   };
 
-  void write(u32 connection, u64 octets, u32 word = 0) {
-    ends_[connection]->sender.on_write(octets, word, now_);
+  void write(u32 connection, u64 bytes, u32 word = 0) {
+    ends_[connection]->sender.on_write(bytes, word, now_);
     settle(connection);
   }
   // Returns false if nothing is left to happen.
@@ -120,11 +120,11 @@ class ToyPath {
   void transmit(u32 connection, Segment segment) {
     const double waits_s = free_at_ <= now_ ? 0 : (free_at_ - now_).seconds();
     const u64 queued = static_cast<u64>(waits_s * static_cast<double>(path_.rate.bps()) / 8);
-    if (queued + segment.octets > path_.queue_octets) return;
+    if (queued + segment.bytes > path_.queue_bytes) return;
     longest_queue_ = std::max(longest_queue_, queued);
     if (queued > path_.mark_above && segment.ecn == ECN::kECT0) segment.ecn = ECN::kCE;
-    free_at_ = std::max(free_at_, now_) + path_.rate.time_of(segment.octets);
-    if (loses(connection, segment) || (segment.octets != 0 && prng_.chance(path_.loss))) return;
+    free_at_ = std::max(free_at_, now_) + path_.rate.time_of(segment.bytes);
+    if (loses(connection, segment) || (segment.bytes != 0 && prng_.chance(path_.loss))) return;
     Time at = free_at_ + path_.delay;
     if (prng_.chance(path_.reordering)) at = at + path_.later;
     add(at, Kind::kData, connection, segment);

@@ -155,7 +155,7 @@ TEST(IWARPCaptures, ATerminationForAWrite) {
                 .layer = 1, .type = 1, .code = 0, .has_length = true, .has_ddp_header = true}));
 }
 
-// Layer RDMAP, remote protection error, invalid STag: octets 10 00 07 00.
+// Layer RDMAP, remote protection error, invalid STag: bytes 10 00 07 00.
 TEST(IWARPCaptures, ATerminationForAReadHasItsBitsReversed) {
   EXPECT_EQ(terminate_of("siw-bad-read.pcap"), (RDMAPTerminate{.layer = 0,
                                                                .type = 1,
@@ -167,14 +167,14 @@ TEST(IWARPCaptures, ATerminationForAReadHasItsBitsReversed) {
 
 // siw-probe.txt: a wrong CRC.
 TEST(IWARPCaptures, ATerminationForACRCHasItsBitsReversed) {
-  constexpr std::array<u8, RDMAPTerminate::kSize> kOctets = {0x02, 0x02, 0x00, 0x00};
-  EXPECT_EQ(RDMAPTerminate::decode(kOctets), (RDMAPTerminate{.layer = 2, .type = 0, .code = 2}));
+  constexpr std::array<u8, RDMAPTerminate::kSize> kBytes = {0x02, 0x02, 0x00, 0x00};
+  EXPECT_EQ(RDMAPTerminate::decode(kBytes), (RDMAPTerminate{.layer = 2, .type = 0, .code = 2}));
 }
 
 // The simulation's sizes equal the real ones: a WRITE of 1600 bytes in segments of 1448.
 TEST(IWARPCaptures, FramingOfAWrite) {
-  EXPECT_EQ(write_octets(64, 1448), 84u);
-  EXPECT_EQ(write_octets(1600, 1448), 1448u + 192u);
+  EXPECT_EQ(write_bytes(64, 1448), 84u);
+  EXPECT_EQ(write_bytes(1600, 1448), 1448u + 192u);
 }
 
 TEST(MPA, AWrongCRCAndAShortStreamAreSeen) {

@@ -14,14 +14,14 @@ void CRC32C::add(std::span<const u8> bytes) {
   state_ = crc32_iscsi(const_cast<u8*>(bytes.data()), static_cast<int>(bytes.size()), state_);
 }
 
-std::array<u8, 4> CRC32C::octets() const {
+std::array<u8, 4> CRC32C::bytes() const {
   const u32 v = value();
   return {static_cast<u8>(v), static_cast<u8>(v >> 8), static_cast<u8>(v >> 16),
           static_cast<u8>(v >> 24)};
 }
 
-bool CRC32C::matches(std::span<const u8, 4> octets) const {
-  return std::ranges::equal(this->octets(), octets);
+bool CRC32C::matches(std::span<const u8, 4> bytes) const {
+  return std::ranges::equal(this->bytes(), bytes);
 }
 
 }  // namespace verbena::iwarp

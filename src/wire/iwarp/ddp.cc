@@ -7,7 +7,7 @@ namespace {
 
 constexpr u8 kTagged = 0x80, kLast = 0x40, kVersionBits = 0x03;
 
-u8 first_octet(u8 tagged, bool last) {
+u8 first_byte(u8 tagged, bool last) {
   return static_cast<u8>(tagged | (last ? kLast : 0) | kDDPVersion);
 }
 
@@ -28,7 +28,7 @@ std::optional<DDPTagged> DDPTagged::decode(std::span<const u8> in) {
 
 void DDPTagged::encode(std::span<u8, kSize> out) const {
   Writer<kSize> w(out);
-  w.put8<0>(first_octet(kTagged, last));
+  w.put8<0>(first_byte(kTagged, last));
   w.put8<1>(control);
   w.put32<2>(stag);
   w.put64<6>(offset);
@@ -47,7 +47,7 @@ std::optional<DDPUntagged> DDPUntagged::decode(std::span<const u8> in) {
 
 void DDPUntagged::encode(std::span<u8, kSize> out) const {
   Writer<kSize> w(out);
-  w.put8<0>(first_octet(0, last));
+  w.put8<0>(first_byte(0, last));
   w.put8<1>(control);
   w.put32<2>(invalidate_stag);
   w.put32<6>(queue);

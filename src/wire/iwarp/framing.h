@@ -11,29 +11,29 @@
 
 namespace verbena::iwarp {
 
-inline constexpr u32 kMPALengthOctets = 2;
-inline constexpr u32 kMPAOverhead = kMPALengthOctets + 4;  // and the CRC
+inline constexpr u32 kMPALengthBytes = 2;
+inline constexpr u32 kMPAOverhead = kMPALengthBytes + 4;  // and the CRC
 inline constexpr u32 kTaggedHeader = 14, kUntaggedHeader = 18;
-inline constexpr u32 kImmediateDataOctets = 8;  // RFC 7306, 6.1
+inline constexpr u32 kImmediateDataBytes = 8;  // RFC 7306, 6.1
 
 // Returns the size of an FPDU with so many bytes of ULPDU.
-[[nodiscard]] constexpr u32 fpdu_octets(u32 ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
+[[nodiscard]] constexpr u32 fpdu_bytes(u32 ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
 // Returns the longest ULPDU whose FPDU fits a segment. RFC 5044, 5.1: MULPDU = EMSS - (6 + EMSS mod
 // 4).
 [[nodiscard]] constexpr u32 longest_ulpdu(u32 mss) { return mss - (kMPAOverhead + mss % 4); }
 
 // Returns the bytes of a message by RDMA WRITE, as FPDUs for segments of `mss`. Precondition: mss
 // >= 32.
-[[nodiscard]] constexpr u64 write_octets(u64 message, u32 mss) {
+[[nodiscard]] constexpr u64 write_bytes(u64 message, u32 mss) {
   const u64 payload = longest_ulpdu(mss) - kTaggedHeader;
   const u64 full = message / payload;
   const u32 rest = static_cast<u32>(message % payload);
-  u64 octets = full * fpdu_octets(longest_ulpdu(mss));
-  if (rest != 0 || message == 0) octets += fpdu_octets(kTaggedHeader + rest);
-  return octets;
+  u64 bytes = full * fpdu_bytes(longest_ulpdu(mss));
+  if (rest != 0 || message == 0) bytes += fpdu_bytes(kTaggedHeader + rest);
+  return bytes;
 }
 
 // The message that notifies the receiver's program, behind the WRITE.
-inline constexpr u32 kImmediateOctets = fpdu_octets(kUntaggedHeader + kImmediateDataOctets);
+inline constexpr u32 kImmediateBytes = fpdu_bytes(kUntaggedHeader + kImmediateDataBytes);
 
 }  // namespace verbena::iwarp

@@ -7,23 +7,23 @@
 namespace verbena::iwarp {
 namespace {
 
-// The plain octets of an FPDU but its CRC.
+// The plain bytes of an FPDU but its CRC.
 std::vector<u8> plain_fpdu(u32 ulpdu, u8 seed) {
-  std::vector<u8> out(fpdu_octets(ulpdu) - 4);
+  std::vector<u8> out(fpdu_bytes(ulpdu) - 4);
   store_be16(out.data(), static_cast<u16>(ulpdu));
   for (u32 i = 0; i < ulpdu; ++i) out[2 + i] = static_cast<u8>(seed + i * 13);
   return out;
 }
 
-// RFC 5044, 4.3: from the first octet on, at each 512th.
-TEST(MPAMarkers, StandAtEach512thOctet) {
+// RFC 5044, 4.3: from the first byte on, at each 512th.
+TEST(MPAMarkers, StandAtEach512thByte) {
   std::vector<u8> stream;
   std::vector<std::size_t> begins;  // of ULPDU_Length
   for (const u32 ulpdu : {14u, 494u, 486u, 1400u, 2u, 3000u}) {
     begins.push_back(stream.size() + (stream.size() % 512 == 0 ? 4 : 0));
     const std::size_t before = stream.size();
     append_marked(plain_fpdu(ulpdu, 1), CRCUse::kUsed, before, stream);
-    EXPECT_EQ(stream.size() - before, marked_octets(fpdu_octets(ulpdu), before)) << ulpdu;
+    EXPECT_EQ(stream.size() - before, marked_bytes(fpdu_bytes(ulpdu), before)) << ulpdu;
   }
   for (std::size_t at = 0; at < stream.size(); at += 512) {
     std::size_t begin = at + 4;  // between two FPDUs: the next is meant, with 0
@@ -38,7 +38,7 @@ TEST(MPAMarkers, StandAtEach512thOctet) {
 TEST(MPAMarkers, TheLongestFPDUFitsASegmentWhereverMarkersFall) {
   for (u32 mss = 128; mss < 3000; ++mss)
     for (u64 position = 0; position < 512; position += 4)
-      ASSERT_LE(marked_octets(fpdu_octets(longest_marked_ulpdu(mss)), position), mss);
+      ASSERT_LE(marked_bytes(fpdu_bytes(longest_marked_ulpdu(mss)), position), mss);
 }
 
 // Every split of the stream gives the same FPDUs.
@@ -85,7 +85,7 @@ TEST(MPAMarkers, WrongPointersAndCRCsAreFound) {
   std::vector<u8> low_bits = stream;
   low_bits[515] ^= 3;
   EXPECT_EQ(first_fault(low_bits, CRCUse::kNotUsed), MarkedReader::Step::kMore);
-  for (const std::size_t at : {0u, 6u, 512u, 700u}) {  // reserved octets and payload
+  for (const std::size_t at : {0u, 6u, 512u, 700u}) {  // reserved bytes and payload
     std::vector<u8> wrong = stream;
     wrong[at] ^= 0x10;
     EXPECT_EQ(first_fault(wrong, CRCUse::kUsed), MarkedReader::Step::kBadCRC) << at;

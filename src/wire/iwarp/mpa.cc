@@ -21,7 +21,7 @@ u8 rfc7306_bit(bool is_reply) { return is_reply ? kRFC7306OfReply : kRFC7306OfRe
 
 bool has_key(std::span<const u8> in, std::string_view key) {
   return std::equal(key.begin(), key.end(), in.begin(),
-                    [](char c, u8 octet) { return static_cast<u8>(c) == octet; });
+                    [](char c, u8 byte) { return static_cast<u8>(c) == byte; });
 }
 
 u32 load_le32(const u8* p) {
@@ -43,7 +43,7 @@ u32 crc32c(std::span<const u8> bytes) {
 FPDUView FPDUView::decode(std::span<const u8> stream, CRCUse crc) {
   if (stream.size() < kLengthSize) return {};
   const u16 length = load_be16(stream.data());
-  const std::size_t size = fpdu_octets(length);
+  const std::size_t size = fpdu_bytes(length);
   if (stream.size() < size) return {};
   const std::size_t covered = size - kCRCSize;
   if (crc == CRCUse::kUsed && crc32c(stream.first(covered)) != load_le32(stream.data() + covered))
@@ -54,7 +54,7 @@ FPDUView FPDUView::decode(std::span<const u8> stream, CRCUse crc) {
 void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream) {
   CHECK(ulpdu.size() <= 0xffff);
   const std::size_t begin = stream.size();
-  stream.resize(begin + fpdu_octets(static_cast<u32>(ulpdu.size())));
+  stream.resize(begin + fpdu_bytes(static_cast<u32>(ulpdu.size())));
   const std::span<u8> fpdu = std::span(stream).subspan(begin);
   store_be16(fpdu.data(), static_cast<u16>(ulpdu.size()));
   std::ranges::copy(ulpdu, fpdu.begin() + kLengthSize);

@@ -39,7 +39,7 @@ struct FPDUView {
 void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream);
 
 // The request and the reply that begin a connection. RFC 5044, 7.1. Network order.
-//   | key (16 octets): "MPA ID Req Frame" or "MPA ID Rep Frame" |
+//   | key (16 bytes): "MPA ID Req Frame" or "MPA ID Rep Frame" |
 //   |M|C|R|S| rsvd|Y|X|  Rev (8)   |   PD_Length (16)  |  private data ...
 // X and Y are reserved bits that are ours: X in a request and Y in a reply say that the sender has
 // RFC 7306's operations. Two bits, because Linux's siw replies with the reserved bits of the
@@ -57,7 +57,7 @@ struct MPAFrame {
   u8 revision = 1;        // 1 or 2
   u16 private_data_length = 0;
 
-  // Whether octets that come may be the beginning of one, of either kind.
+  // Whether bytes that come may be the beginning of one, of either kind.
   [[nodiscard]] static bool may_begin(std::span<const u8> in, bool reply);
   // Returns nullopt if it is short, or has another key, another revision or longer private data.
   [[nodiscard]] static std::optional<MPAFrame> decode(std::span<const u8> in);

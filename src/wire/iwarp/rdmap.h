@@ -88,8 +88,8 @@ struct RDMAPAtomicResponse {
 
 // The beginning of a TERMINATE's payload: why the stream ends. 4.8.
 //   | layer (4) | type (4) | code (8) |M|D|R| rsvd (13) |
-// Linux's siw counts the bits of an octet from the lowest: it swaps layer and type, and sets M, D
-// and R in the low bits of the third octet. decode() reads both forms where M, D or R is set, and
+// Linux's siw counts the bits of a byte from the lowest: it swaps layer and type, and sets M, D
+// and R in the low bits of the third byte. decode() reads both forms where M, D or R is set, and
 // errors of MPA.
 struct RDMAPTerminate {
   static constexpr std::size_t kSize = 4;           // bytes

@@ -6,8 +6,8 @@ namespace {
 constexpr std::size_t kHashesAt = 4, kGroupsAt = 34;  // in a protocol descriptor
 constexpr u8 kDHHMACCHAPProtocol = 1;                 // AuthID of a descriptor
 
-std::vector<u8> auth_message(std::size_t octets, AuthType type, AuthId id, u16 t_id) {
-  std::vector<u8> out(octets);
+std::vector<u8> auth_message(std::size_t bytes, AuthType type, AuthId id, u16 t_id) {
+  std::vector<u8> out(bytes);
   out[0] = static_cast<u8>(type);
   out[1] = static_cast<u8>(id);
   store_le<u16>(out.data() + 4, t_id);
@@ -20,13 +20,13 @@ bool is_auth_message(std::span<const u8> in, std::size_t least, AuthType type, A
 
 u16 t_id_of(std::span<const u8> in) { return load_le<u16>(in.data() + 4); }
 
-std::vector<u8> octets_of(std::span<const u8> in, std::size_t at, std::size_t count) {
+std::vector<u8> bytes_of(std::span<const u8> in, std::size_t at, std::size_t count) {
   const auto part = in.subspan(at, count);
   return {part.begin(), part.end()};
 }
 
-void put_octets(std::vector<u8>& out, std::size_t at, std::span<const u8> octets) {
-  std::ranges::copy(octets, out.begin() + static_cast<std::ptrdiff_t>(at));
+void put_bytes(std::vector<u8>& out, std::size_t at, std::span<const u8> bytes) {
+  std::ranges::copy(bytes, out.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 }  // namespace
@@ -73,21 +73,21 @@ std::vector<u8> AuthChallenge::encode() const {
   out[9] = static_cast<u8>(group);
   store_le<u16>(out.data() + 10, static_cast<u16>(dh_value.size()));
   store_le<u32>(out.data() + 12, seqnum);
-  put_octets(out, kHeader, challenge);
-  put_octets(out, kHeader + challenge.size(), dh_value);
+  put_bytes(out, kHeader, challenge);
+  put_bytes(out, kHeader + challenge.size(), dh_value);
   return out;
 }
 
 std::optional<AuthChallenge> AuthChallenge::decode(std::span<const u8> in) {
   if (!is_auth_message(in, kHeader, AuthType::kDHHMACCHAP, AuthId::kChallenge)) return std::nullopt;
-  const std::size_t octets = in[6], dh = load_le<u16>(in.data() + 10);
-  if (in.size() < kHeader + octets + dh) return std::nullopt;
+  const std::size_t bytes = in[6], dh = load_le<u16>(in.data() + 10);
+  if (in.size() < kHeader + bytes + dh) return std::nullopt;
   return AuthChallenge{.t_id = t_id_of(in),
                        .hash = static_cast<AuthHash>(in[8]),
                        .group = static_cast<DHGroup>(in[9]),
                        .seqnum = load_le<u32>(in.data() + 12),
-                       .challenge = octets_of(in, kHeader, octets),
-                       .dh_value = octets_of(in, kHeader + octets, dh)};
+                       .challenge = bytes_of(in, kHeader, bytes),
+                       .dh_value = bytes_of(in, kHeader + bytes, dh)};
 }
 
 std::vector<u8> AuthReply::encode() const {
@@ -98,9 +98,9 @@ std::vector<u8> AuthReply::encode() const {
   out[8] = has_challenge ? 1 : 0;
   store_le<u16>(out.data() + 10, static_cast<u16>(dh_value.size()));
   store_le<u32>(out.data() + 12, seqnum);
-  put_octets(out, kHeader, response);
-  if (has_challenge) put_octets(out, kHeader + hl, challenge);
-  put_octets(out, kHeader + 2 * hl, dh_value);
+  put_bytes(out, kHeader, response);
+  if (has_challenge) put_bytes(out, kHeader + hl, challenge);
+  put_bytes(out, kHeader + 2 * hl, dh_value);
   return out;
 }
 
@@ -111,18 +111,18 @@ std::optional<AuthReply> AuthReply::decode(std::span<const u8> in) {
   return AuthReply{.t_id = t_id_of(in),
                    .has_challenge = (in[8] & 1) != 0,
                    .seqnum = load_le<u32>(in.data() + 12),
-                   .response = octets_of(in, kHeader, hl),
-                   .challenge = octets_of(in, kHeader + hl, hl),
-                   .dh_value = octets_of(in, kHeader + 2 * hl, dh)};
+                   .response = bytes_of(in, kHeader, hl),
+                   .challenge = bytes_of(in, kHeader + hl, hl),
+                   .dh_value = bytes_of(in, kHeader + 2 * hl, dh)};
 }
 
 std::vector<u8> AuthSuccess1::encode() const {
   std::vector<u8> out =
-      auth_message(kHeader + hash_octets, AuthType::kDHHMACCHAP, AuthId::kSuccess1, t_id);
-  out[6] = hash_octets;
+      auth_message(kHeader + hash_bytes, AuthType::kDHHMACCHAP, AuthId::kSuccess1, t_id);
+  out[6] = hash_bytes;
   out[8] = response.empty() ? 0 : 1;
-  put_octets(out, kHeader,
-             std::span(response).first(std::min<std::size_t>(hash_octets, response.size())));
+  put_bytes(out, kHeader,
+            std::span(response).first(std::min<std::size_t>(hash_bytes, response.size())));
   return out;
 }
 
@@ -131,8 +131,8 @@ std::optional<AuthSuccess1> AuthSuccess1::decode(std::span<const u8> in) {
   const std::size_t hl = in[6];
   const bool has_response = (in[8] & 1) != 0;
   if (has_response && in.size() < kHeader + hl) return std::nullopt;
-  AuthSuccess1 message{.t_id = t_id_of(in), .hash_octets = in[6]};
-  if (has_response) message.response = octets_of(in, kHeader, hl);
+  AuthSuccess1 message{.t_id = t_id_of(in), .hash_bytes = in[6]};
+  if (has_response) message.response = bytes_of(in, kHeader, hl);
   return message;
 }
 

@@ -5,7 +5,7 @@
 //    0                8               16                              31
 //   |   AUTH_TYPE   |    AUTH_ID    |            reserved             |   every message
 //   |             T_ID              |    depends on the message       |
-// Little endian. Reserved octets: sent as 0, ignored on receipt. decode() returns nullopt if the
+// Little endian. Reserved bytes: sent as 0, ignored on receipt. decode() returns nullopt if the
 // message is of another kind, is too short, or has lengths that do not fit into it.
 #pragma once
 
@@ -31,12 +31,12 @@ inline constexpr std::array kAuthHashes{AuthHash::kSHA256, AuthHash::kSHA384, Au
 inline constexpr std::array kDHGroups{DHGroup::kNull,      DHGroup::kFFDHE2048,
                                       DHGroup::kFFDHE3072, DHGroup::kFFDHE4096,
                                       DHGroup::kFFDHE6144, DHGroup::kFFDHE8192};
-inline constexpr std::size_t kMaxHashOctets = 64, kMaxDHOctets = 1024;
-// The longest message that is accepted: a reply has 16 + 2 * 64 + 1024 octets.
+inline constexpr std::size_t kMaxHashBytes = 64, kMaxDHBytes = 1024;
+// The longest message that is accepted: a reply has 16 + 2 * 64 + 1024 bytes.
 inline constexpr u32 kMaxAuthMessage = 4096;
 
 // Returns 0 if `hash` is none of them.
-[[nodiscard]] constexpr std::size_t hash_octets(AuthHash hash) {
+[[nodiscard]] constexpr std::size_t hash_bytes(AuthHash hash) {
   switch (hash) {
     case AuthHash::kSHA256: return 32;
     case AuthHash::kSHA384: return 48;
@@ -44,8 +44,8 @@ inline constexpr u32 kMaxAuthMessage = 4096;
   }
   return 0;
 }
-// Returns the octets of a group's prime, and of its public values. RFC 7919.
-[[nodiscard]] constexpr std::size_t dh_octets(DHGroup group) {
+// Returns the bytes of a group's prime, and of its public values. RFC 7919.
+[[nodiscard]] constexpr std::size_t dh_bytes(DHGroup group) {
   switch (group) {
     case DHGroup::kNull: return 0;
     case DHGroup::kFFDHE2048: return 256;
@@ -78,7 +78,7 @@ enum class AuthFailure : u8 {
   kIncorrectMessage = 0x07,
 };
 
-// The command-specific octets 40 to 47 of Authentication Send and Authentication Receive.
+// The command-specific bytes 40 to 47 of Authentication Send and Authentication Receive.
 struct AuthCommand {
   static constexpr u8 kProtocol = 0xe9;            // SECP: NVMe
   static constexpr u16 kProtocolSpecific = 0x101;  // SPSP1, SPSP0
@@ -150,7 +150,7 @@ struct AuthSuccess1 {
 
   u16 t_id = 0;
   std::vector<u8> response{};  // R2; empty: RVALID is 0
-  u8 hash_octets = 32;         // HL
+  u8 hash_bytes = 32;          // HL
 
   [[nodiscard]] std::vector<u8> encode() const;
   [[nodiscard]] static std::optional<AuthSuccess1> decode(std::span<const u8> in);

@@ -1,5 +1,5 @@
-// Command: a submission queue entry, the first 64 octets of a command capsule; and Completion, the
-// 16 octets of a response capsule. NVM Express Base 2.0, 3.3.3.
+// Command: a submission queue entry, the first 64 bytes of a command capsule; and Completion, the
+// 16 bytes of a response capsule. NVM Express Base 2.0, 3.3.3.
 #pragma once
 
 #include <array>

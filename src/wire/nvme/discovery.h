@@ -1,4 +1,4 @@
-// The discovery log page: a header of 1024 octets, then entries of 1024. NVMe over
+// The discovery log page: a header of 1024 bytes, then entries of 1024. NVMe over
 // Fabrics 1.1a, 5.3.
 #pragma once
 

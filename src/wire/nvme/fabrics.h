@@ -11,7 +11,7 @@
 namespace verbena::nvme {
 
 inline constexpr std::string_view kDiscoveryNQN = "nqn.2014-08.org.nvmexpress.discovery";
-inline constexpr std::size_t kMaxNQN = 223;  // octets, without the NUL
+inline constexpr std::size_t kMaxNQN = 223;  // bytes, without the NUL
 inline constexpr u16 kDynamicController = 0xffff;
 inline constexpr u16 kRDMAPort = 4420, kDiscoveryPort = 8009;
 
@@ -37,7 +37,7 @@ enum class FabricsType : u8 {
                                                                    : command.opcode);
 }
 
-// The command-specific octets 40 to 63 of Connect.
+// The command-specific bytes 40 to 63 of Connect.
 struct ConnectCommand {
   static constexpr u8 kDisablesSQFlowControl = 1 << 2;  // in cattr
 

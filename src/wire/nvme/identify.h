@@ -34,7 +34,7 @@ struct IdentifyController {
   std::string serial, model, firmware, subsystem_nqn;
   u16 controller_id = 0;
   Type type = Type::kIO;
-  u8 max_transfer_pages_log2 = 0;  // MDTS, in units of 4096 octets
+  u8 max_transfer_pages_log2 = 0;  // MDTS, in units of 4096 bytes
   u32 optional_events = 0;         // OAES
   u32 attributes = 0;              // CTRATT
   u8 abort_limit = 3, async_event_limit = 3, error_log_entries = 63;  // 0's based
@@ -44,7 +44,7 @@ struct IdentifyController {
   u16 optional_commands = 0;
   bool has_write_cache = false;
   u32 sgls = kSGLs;
-  u32 command_capsule_units = 0, response_capsule_units = 1;  // of 16 octets
+  u32 command_capsule_units = 0, response_capsule_units = 1;  // of 16 bytes
 
   void encode(std::span<u8, kIdentifySize> out) const;
   [[nodiscard]] static IdentifyController decode(std::span<const u8, kIdentifySize> in);

@@ -72,7 +72,7 @@ TEST(NVMeFabrics, ConnectAndItsData) {
   EXPECT_EQ(again.host_nqn, "nqn.b");
 }
 
-TEST(NVMeFabrics, PrivateDataOfARequestHas32Octets) {
+TEST(NVMeFabrics, PrivateDataOfARequestHas32Bytes) {
   const RDMARequestData data{.qid = 2, .receive_queue_size = 128, .send_queue_size = 127};
   const auto bytes = data.encode();
   const auto again = RDMARequestData::decode(bytes);
@@ -150,7 +150,7 @@ TEST(NVMeAuthentication, MessagesHaveTheirFieldsWhereLinuxHasThem) {
   EXPECT_EQ(back->challenge, reply.challenge);
   EXPECT_EQ(back->dh_value, reply.dh_value);
 
-  const AuthSuccess1 success{.t_id = 3, .response = std::vector<u8>(48, 1), .hash_octets = 48};
+  const AuthSuccess1 success{.t_id = 3, .response = std::vector<u8>(48, 1), .hash_bytes = 48};
   const auto third = success.encode();
   ASSERT_EQ(third.size(), 64u);
   EXPECT_EQ(third[6], 48);

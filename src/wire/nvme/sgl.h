@@ -1,10 +1,10 @@
-// SGLDescriptor: 16 octets that say where a command's data is. NVM Express Base 2.0, 4.1.2. The
+// SGLDescriptor: 16 bytes that say where a command's data is. NVM Express Base 2.0, 4.1.2. The
 // RDMA transport has two kinds: a keyed data block in the host's memory, and an offset in the
 // capsule.
 //    0                          7 8          11 12          15
 //   |        Address             |   Length    |  | type|sub |   data block (types 0)
 //   |        Address             | Length |   Key   | type|sub|  keyed data block (type 4)
-// Little endian. Reserved octets: sent as 0, ignored on receipt.
+// Little endian. Reserved bytes: sent as 0, ignored on receipt.
 #pragma once
 
 #include "base/little_endian.h"

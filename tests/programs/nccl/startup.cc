@@ -383,7 +383,7 @@ struct Process {
     require(data_mr != nullptr, "GPU memory is registered");
   }
   bool is_on_gpu() const { return data_mr != mr; }
-  // The first `size` octets of the data are in `memory`, too.
+  // The first `size` bytes of the data are in `memory`, too.
   void to_data(std::size_t size) {
     if (is_on_gpu()) require(gpu.to_device(data, &memory[kDataAt], size) == 0, "cuMemcpyHtoD");
   }

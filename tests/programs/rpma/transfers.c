@@ -1,5 +1,5 @@
 // librpma between two processes: remote writes made persistent by flushes, reads, an atomic write of
-// 8 octets, and a message with its answer; every octet compared.
+// 8 bytes, and a message with its answer; every byte compared.
 //
 // usage: transfers server|client ADDRESS PORT
 #include <librpma.h>
@@ -24,7 +24,7 @@ static void require(int holds, const char* what) {
   exit(1);
 }
 
-static uint8_t octet_of(size_t i) { return (uint8_t)(i * 7 + i / 256); }
+static uint8_t byte_of(size_t i) { return (uint8_t)(i * 7 + i / 256); }
 
 static void* make_memory(void) {
   void* memory =
@@ -59,7 +59,7 @@ static void await_completion(struct rpma_conn* conn, enum ibv_wc_opcode wanted) 
 // The private data of the server's acceptance: its memory, described by librpma.
 struct description {
   uint8_t size;
-  uint8_t octets[63];
+  uint8_t bytes[63];
 };
 
 static void serve(struct rpma_peer* peer, const char* address, const char* port) {
@@ -73,9 +73,9 @@ static void serve(struct rpma_peer* peer, const char* address, const char* port)
   struct description description = {0};
   size_t size = 0;
   check(rpma_mr_get_descriptor_size(mr, &size), "rpma_mr_get_descriptor_size");
-  require(size <= sizeof(description.octets), "size of a descriptor");
+  require(size <= sizeof(description.bytes), "size of a descriptor");
   description.size = (uint8_t)size;
-  check(rpma_mr_get_descriptor(mr, description.octets), "rpma_mr_get_descriptor");
+  check(rpma_mr_get_descriptor(mr, description.bytes), "rpma_mr_get_descriptor");
 
   struct rpma_ep* endpoint = NULL;
   struct rpma_conn_req* request = NULL;
@@ -90,7 +90,7 @@ static void serve(struct rpma_peer* peer, const char* address, const char* port)
 
   await_completion(conn, IBV_WC_RECV);  // the client has written, flushed and read
   for (size_t i = kMessageSize; i < kMarkOffset; ++i)
-    require(memory[i] == octet_of(i), "an octet that was written");
+    require(memory[i] == byte_of(i), "a byte that was written");
   require(memcmp(memory + kMarkOffset, "atomical", 8) == 0, "what was written atomically");
   require(strcmp((char*)memory, "written") == 0, "the message");
   strcpy((char*)memory, "compared");
@@ -126,10 +126,10 @@ static void transfer(struct rpma_peer* peer, const char* address, const char* po
   check(rpma_conn_get_private_data(conn, &data), "rpma_conn_get_private_data");
   const struct description* description = data.ptr;
   require(data.len >= sizeof(*description), "length of private data");
-  check(rpma_mr_remote_from_descriptor(description->octets, description->size, &remote),
+  check(rpma_mr_remote_from_descriptor(description->bytes, description->size, &remote),
         "rpma_mr_remote_from_descriptor");
 
-  for (size_t i = 0; i < kSize; ++i) memory[i] = octet_of(i);
+  for (size_t i = 0; i < kSize; ++i) memory[i] = byte_of(i);
   check(rpma_write(conn, remote, 0, mr, 0, kMarkOffset, RPMA_F_COMPLETION_ON_ERROR, NULL),
         "rpma_write");
   check(rpma_flush(conn, remote, 0, kMarkOffset, RPMA_FLUSH_TYPE_VISIBILITY,
@@ -144,7 +144,7 @@ static void transfer(struct rpma_peer* peer, const char* address, const char* po
   check(rpma_read(conn, mr, 0, remote, 0, kSize, RPMA_F_COMPLETION_ALWAYS, NULL), "rpma_read");
   await_completion(conn, IBV_WC_RDMA_READ);
   for (size_t i = 0; i < kMarkOffset; ++i)
-    require(memory[i] == octet_of(i), "an octet that was read");
+    require(memory[i] == byte_of(i), "a byte that was read");
   require(memcmp(memory + kMarkOffset, "atomical", 8) == 0, "what was read of the atomic write");
 
   check(rpma_recv(conn, mr, kMessageSize, kMessageSize, NULL), "rpma_recv");

@@ -23,7 +23,7 @@ def bytearrays():
     assert b.next_notification(10) == ("a", b"done")
     assert there == b"y" * 50 + b"x" * 100 + b"y" * 3946
     assert b.next_notification(0) is None
-    assert a.counters()["octets"] == 100
+    assert a.counters()["bytes"] == 100
     transfer.post().wait(10)
     a.notify("b", b"\x00\xff")
     assert b.next_notification(10) == ("a", b"done")

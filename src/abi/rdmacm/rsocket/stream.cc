@@ -175,7 +175,7 @@ void Stream::on_targets() {
   }
 }
 
-// A peer's WRITE stores the last eight octets of an entry last, and at once: key and length.
+// A peer's WRITE stores the last eight bytes of an entry last, and at once: key and length.
 RemoteSGE Stream::from_memory(std::size_t index) const {
   struct Last {
     u32 key, length;

@@ -30,10 +30,10 @@ u32 icrc_for(const EgressFrame& frame, const FabricPacket& packet, std::span<con
                     .destination = frame.destination,
                     .udp_source_port = frame.udp_source_port},
                    transport);
-  const std::size_t octets = LRH::kSize + transport.size() + kICRCSize;
+  const std::size_t bytes = LRH::kSize + transport.size() + kICRCSize;
   return icrc_of_local({.service_level = sl_of_traffic_class(packet.traffic_class),
                         .dlid = packet.dlid,
-                        .packet_words = static_cast<u16>(octets / 4),
+                        .packet_words = static_cast<u16>(bytes / 4),
                         .slid = packet.slid},
                        transport);
 }
@@ -116,12 +116,12 @@ void FabricLink::append(const EgressFrame& frame) {
   }
   ++counters_.sent_frames;
   ++counters_.sent_bursts;
-  if (!is_fabric_acknowledgement(Opcode::from_byte(out_[0]))) waiting_octets_ += size;
+  if (!is_fabric_acknowledgement(Opcode::from_byte(out_[0]))) waiting_bytes_ += size;
 }
 
-bool FabricLink::send(const FabricPacket& packet, std::span<const u8> octets) {
+bool FabricLink::send(const FabricPacket& packet, std::span<const u8> bytes) {
   for (;;) {
-    const int error = send_fabric(socket_.get(), packet, octets);
+    const int error = send_fabric(socket_.get(), packet, bytes);
     if (error == 0) return true;
     if (error != EAGAIN && error != EWOULDBLOCK) {
       die();
@@ -169,7 +169,7 @@ void FabricLink::take(const FabricMessage& message) {
     arrivals_[arrived_++] = {*packet, message.rest<FabricPacket>()};
     ++counters_.received_datagrams;
   } else if (const auto credit = message.as<FabricCredit>()) {
-    waiting_octets_ -= std::min(waiting_octets_, credit->octets);
+    waiting_bytes_ -= std::min(waiting_bytes_, credit->bytes);
   } else if (const auto clock = message.as<FabricClockMessage>()) {
     settings_.clock = clock->clock;
   } else if (const auto port = message.as<FabricPortAttributes>()) {
@@ -190,7 +190,7 @@ std::optional<FabricLink::PortChange> FabricLink::take_port_change() {
 void FabricLink::die() {
   const Time now = monotonic_now();
   settings_.clock = {.simulated = device_time(now), .real = now, .scale = 1, .runs = true};
-  waiting_octets_ = 0;
+  waiting_bytes_ = 0;
   socket_.reset();
   has_died_ = true;
 }
@@ -219,7 +219,7 @@ IngressFrame FabricLink::frame_of(const Arrival& arrival) const {
             .type = GIDType::kInfiniBand,
             .traffic_class = packet.traffic_class,
             .dlid = packet.dlid,
-            .transport = arrival.octets};
+            .transport = arrival.bytes};
   }
   return {.source = GID::from_ipv4(fabric_address_of(arrival.packet.peer)),
           .destination = GID::from_ipv4(fabric_address_of(host_)),
@@ -227,7 +227,7 @@ IngressFrame FabricLink::frame_of(const Arrival& arrival) const {
           .traffic_class = arrival.packet.traffic_class,
           .hop_limit = arrival.packet.hop_limit,
           .identification_known = true,
-          .transport = arrival.octets};
+          .transport = arrival.bytes};
 }
 
 bool FabricLink::is_for_us(const IngressFrame& frame, Time now) {

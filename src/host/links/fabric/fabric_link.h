@@ -42,7 +42,7 @@ class FabricLink final : public Link {
     return latest_ = std::max(latest_, settings_.clock.at(real));
   }
   [[nodiscard]] Time real_time(Time of_device) const { return settings_.clock.when(of_device); }
-  [[nodiscard]] bool takes_data() const { return waiting_octets_ < settings_.queue_octets; }
+  [[nodiscard]] bool takes_data() const { return waiting_bytes_ < settings_.queue_bytes; }
   // Once, when the server has ended.
   [[nodiscard]] bool has_died() { return std::exchange(has_died_, false); }
 
@@ -62,12 +62,12 @@ class FabricLink final : public Link {
   static constexpr u32 kBatch = 32;  // messages
   struct Arrival {
     FabricPacket packet;
-    std::span<const u8> octets;
+    std::span<const u8> bytes;
   };
 
   FabricLink(ProcessChannel channel, u32 host) : channel_(std::move(channel)), host_(host) {}
   [[nodiscard]] std::optional<FabricPacket> address(const EgressFrame& frame) const;
-  [[nodiscard]] bool send(const FabricPacket& packet, std::span<const u8> octets);
+  [[nodiscard]] bool send(const FabricPacket& packet, std::span<const u8> bytes);
   bool receive_from_server();
   bool receive_from_processes();
   void take(const FabricMessage& message);
@@ -84,7 +84,7 @@ class FabricLink final : public Link {
   bool port_has_changed_ = false;
   GID own_gid_;  // when it was opened, as the device's table has it
   std::vector<int> descriptors_;
-  u64 waiting_octets_ = 0;  // of data, in the simulated NIC
+  u64 waiting_bytes_ = 0;  // of data, in the simulated NIC
   Time latest_;
   std::array<std::array<u8, kMaxFabricMessage>, kBatch> buffers_;
   std::array<Arrival, kBatch> arrivals_{};

@@ -20,8 +20,8 @@ namespace verbena::host {
 namespace {
 
 constexpr int kPatienceMs = 10'000;
-constexpr int kWaiting = 64;            // processes that connect at once
-constexpr int kBufferOctets = 4 << 20;  // as far as the kernel grants it
+constexpr int kWaiting = 64;           // processes that connect at once
+constexpr int kBufferBytes = 4 << 20;  // as far as the kernel grants it
 
 // An abstract name, which belongs to the network namespace; or a file in the folder that
 // kFabricFolderVariable names, which processes of several network namespaces share.
@@ -60,7 +60,7 @@ Expected<Descriptor> open_socket() {
   Descriptor socket = open_kernel_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (!socket.is_open())
     return failure(errno, std::string("cannot open a Unix socket: ") + std::strerror(errno));
-  (void)set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kBufferOctets);
+  (void)set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kBufferBytes);
   return socket;
 }
 

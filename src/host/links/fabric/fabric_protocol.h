@@ -116,14 +116,14 @@ struct FabricAttach {
 };
 struct FabricAttached {
   static constexpr FabricKind kKind = FabricKind::kAttached;
-  u64 rate_bps = 0;      // of the host's NIC
-  u32 mtu = 0;           // octets of payload
-  u32 queue_octets = 0;  // of data that may wait in the NIC, packets as in FabricPacket
+  u64 rate_bps = 0;     // of the host's NIC
+  u32 mtu = 0;          // bytes of payload
+  u32 queue_bytes = 0;  // of data that may wait in the NIC, packets as in FabricPacket
   FabricClock clock{};
   bool is_infiniband = false;
   FabricPortAttributes port{};  // on InfiniBand
 };
-struct FabricPacket {  // and the octets behind it
+struct FabricPacket {  // and the bytes behind it
   static constexpr FabricKind kKind = FabricKind::kPacket;
   u32 peer = 0;  // to the server: where it goes; from it: where it comes from
   u16 udp_source_port = 0;
@@ -135,7 +135,7 @@ struct FabricPacket {  // and the octets behind it
 };
 struct FabricCredit {  // so much data has left the NIC
   static constexpr FabricKind kKind = FabricKind::kCredit;
-  u64 octets = 0;
+  u64 bytes = 0;
 };
 struct FabricClockMessage {
   static constexpr FabricKind kKind = FabricKind::kClock;

@@ -1,4 +1,4 @@
-// StreamFaults: the fault rules of an iWARP adapter, and the octets of each connection that they
+// StreamFaults: the fault rules of an iWARP adapter, and the bytes of each connection that they
 // hold.
 // Only connections that begin while there are rules have queues of their own (FaultyStream).
 #pragma once
@@ -17,15 +17,15 @@ namespace verbena::host {
 
 // Both directions of one connection.
 struct FaultyStream {
-  // The octets that a direction holds before the program's side waits, as for a socket's buffer.
+  // The bytes that a direction holds before the program's side waits, as for a socket's buffer.
   static constexpr std::size_t kMostHeld = 1 << 20;
 
   FaultyStream(QPN qp, const GID& peer)
       : qpn(qp),
         out(faults::Direction::kTransmit, qp, peer),
         in(faults::Direction::kReceive, qp, peer) {}
-  [[nodiscard]] bool is_full() const { return out.octets() >= kMostHeld; }
-  [[nodiscard]] bool in_is_full() const { return in.octets() >= kMostHeld; }
+  [[nodiscard]] bool is_full() const { return out.bytes() >= kMostHeld; }
+  [[nodiscard]] bool in_is_full() const { return in.bytes() >= kMostHeld; }
   [[nodiscard]] Time next_due() const { return std::min(out.next_due(), in.next_due()); }
 
   QPN qpn;

@@ -98,12 +98,12 @@ int error_of(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-u32 segment_octets_of(int socket) {
-  int octets = 0;
-  socklen_t size = sizeof octets;
-  if (::getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &octets, &size) != 0 || octets <= 0)
+u32 segment_bytes_of(int socket) {
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &bytes, &size) != 0 || bytes <= 0)
     return kLeastSegment;
-  return static_cast<u32>(octets);
+  return static_cast<u32>(bytes);
 }
 
 }  // namespace verbena::host

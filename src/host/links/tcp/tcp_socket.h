@@ -28,7 +28,7 @@ struct TCPEndpoint {
 [[nodiscard]] TCPTuple ends_of(int socket);
 // 0, or why the connection has failed.
 [[nodiscard]] int error_of(int socket);
-// Octets of a segment that it sends. RFC 5044: EMSS.
-[[nodiscard]] u32 segment_octets_of(int socket);
+// Bytes of a segment that it sends. RFC 5044: EMSS.
+[[nodiscard]] u32 segment_bytes_of(int socket);
 
 }  // namespace verbena::host

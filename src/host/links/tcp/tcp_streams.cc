@@ -32,21 +32,21 @@ struct TCPStreams::Stream final : ReadyTarget {
            (faults == nullptr || !faults->in_is_full());
   }
 
-  // When the rules hold something back no longer. Octets that the QP does not take yet need no
+  // When the rules hold something back no longer. Bytes that the QP does not take yet need no
   // timer.
   [[nodiscard]] Time next_due() const {
     return awaits_copies ? faults->out.next_due() : faults->next_due();
   }
 
   bool awaits_room = false;    // the socket takes no more; its QP is paused
-  bool awaits_copies = false;  // the QP takes no more octets: Streams::takes_octets()
+  bool awaits_copies = false;  // the QP takes no more bytes: Streams::takes_bytes()
   bool has_finished = false;   // we send no more
   bool peer_finished = false;
   Time deadline = Time::never();  // of has_finished
 };
 
 TCPStreams::TCPStreams(Device& device, TCPPoll& poll)
-    : device_(device), poll_(poll), staging_(new u8[kStagingOctets]) {}
+    : device_(device), poll_(poll), staging_(new u8[kStagingBytes]) {}
 
 TCPStreams::~TCPStreams() = default;
 
@@ -91,15 +91,15 @@ void TCPStreams::on_ready(Stream& stream, u32 events, Time now) {
 
 bool TCPStreams::receive_likely(Time now) { return likely_ != nullptr && receive(*likely_, now); }
 
-// Reads unwanted octets, too: otherwise the kernel would answer them with a reset, which overtakes
-// our last octets.
+// Reads unwanted bytes, too: otherwise the kernel would answer them with a reset, which overtakes
+// our last bytes.
 bool TCPStreams::receive(Stream& stream, Time now) {
   bool any = false;
   for (u32 received = 0;
        (received < kMaxAtOnce || stream.socket.has_pending()) && stream.reads();) {
     QueuePair* const qp = qp_of(stream);
     MutableBytes place = place_of(stream, qp);
-    iovec to[2] = {{place.data(), place.size()}, {staging_.get(), kStagingOctets}};
+    iovec to[2] = {{place.data(), place.size()}, {staging_.get(), kStagingBytes}};
     const i64 got = stream.socket.receive(std::span(to).subspan(place.empty() ? 1 : 0));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
     any = true;
@@ -118,18 +118,17 @@ bool TCPStreams::receive(Stream& stream, Time now) {
     }
     likely_ = &stream;
     ++counters_.received_datagrams;
-    const auto octets = static_cast<std::size_t>(got);
-    received += static_cast<u32>(octets);
+    const auto bytes = static_cast<std::size_t>(got);
+    received += static_cast<u32>(bytes);
     if (stream.capture != nullptr) {
-      stream.capture->on_received(place.first(std::min(octets, place.size())));
-      if (octets > place.size())
-        stream.capture->on_received({staging_.get(), octets - place.size()});
+      stream.capture->on_received(place.first(std::min(bytes, place.size())));
+      if (bytes > place.size()) stream.capture->on_received({staging_.get(), bytes - place.size()});
     }
     if (qp == nullptr) continue;
-    const std::size_t direct = std::min(octets, place.size());
+    const std::size_t direct = std::min(bytes, place.size());
     if (direct != 0) device_.streams().on_placed(*qp, static_cast<u32>(direct), now);
-    if (octets != direct) take_in(stream, {staging_.get(), octets - direct}, now);
-    if (octets < place.size() + kStagingOctets) break;
+    if (bytes != direct) take_in(stream, {staging_.get(), bytes - direct}, now);
+    if (bytes < place.size() + kStagingBytes) break;
   }
   return any;
 }
@@ -138,23 +137,23 @@ bool TCPStreams::receive(Stream& stream, Time now) {
 MutableBytes TCPStreams::place_of(const Stream& stream, QueuePair* qp) const {
   if (qp == nullptr || stream.faults != nullptr || stream.socket.is_encrypted()) return {};
   const MutableBytes place = device_.streams().place(*qp);
-  return place.size() < kDirectOctets ? MutableBytes{} : place;
+  return place.size() < kDirectBytes ? MutableBytes{} : place;
 }
 
-void TCPStreams::take_in(Stream& stream, Bytes octets, Time now) {
-  if (octets.empty()) return;
+void TCPStreams::take_in(Stream& stream, Bytes bytes, Time now) {
+  if (bytes.empty()) return;
   if (stream.faults != nullptr) {
-    stream.faults->in.push(octets, faults_.filter(), now);
+    stream.faults->in.push(bytes, faults_.filter(), now);
     (void)pass_in(stream, now);
     watch(stream);
   } else if (QueuePair* const qp = qp_of(stream)) {
-    device_.streams().on_octets(*qp, octets, now);
+    device_.streams().on_bytes(*qp, bytes, now);
     note_copies(stream, *qp);
   }
 }
 
 void TCPStreams::note_copies(Stream& stream, const QueuePair& qp) {
-  if (device_.streams().takes_octets(qp)) return;
+  if (device_.streams().takes_bytes(qp)) return;
   stream.awaits_copies = any_awaits_copies_ = true;
   watch(stream);
 }
@@ -164,7 +163,7 @@ void TCPStreams::resume_reads(Time now) {
   for (const auto& [qpn, stream] : streams_) {
     if (!stream->awaits_copies) continue;
     const QueuePair* const qp = qp_of(*stream);
-    stream->awaits_copies = qp != nullptr && !device_.streams().takes_octets(*qp);
+    stream->awaits_copies = qp != nullptr && !device_.streams().takes_bytes(*qp);
     any_awaits_copies_ |= stream->awaits_copies;
     if (stream->awaits_copies || !stream->socket.is_open()) continue;
     if (stream->faults != nullptr) (void)pass_in(*stream, now);
@@ -181,7 +180,7 @@ bool TCPStreams::pass_in(Stream& stream, Time now) {
     if (due.empty()) break;
     any = true;
     QueuePair* const qp = qp_of(stream);
-    if (qp != nullptr) device_.streams().on_octets(*qp, due, now);
+    if (qp != nullptr) device_.streams().on_bytes(*qp, due, now);
     faults.in.pop(due.size());
     if (qp != nullptr) note_copies(stream, *qp);
   }
@@ -235,7 +234,7 @@ bool TCPStreams::send_late(Stream& stream, QueuePair& qp, Time now) {
   const bool any = !gather_.empty();
   for (const Bytes piece : gather_.pieces()) faults.out.push(piece, faults_.filter(), now);
   if (any)
-    device_.streams().on_sent(qp, gather_, gather_.octets(), now);
+    device_.streams().on_sent(qp, gather_, gather_.bytes(), now);
   else
     faults.out_ends = device_.streams().wants_end(qp);
   if (faults.is_full()) {
@@ -245,7 +244,7 @@ bool TCPStreams::send_late(Stream& stream, QueuePair& qp, Time now) {
   return pass_out(stream, now) || any;
 }
 
-// Sends the octets that the rules no longer hold back.
+// Sends the bytes that the rules no longer hold back.
 bool TCPStreams::pass_out(Stream& stream, Time now) {
   FaultyStream& faults = *stream.faults;
   bool any = false;
@@ -267,13 +266,12 @@ bool TCPStreams::pass_out(Stream& stream, Time now) {
   faults_.note_objects(faults);
   if (!faults.is_full() && std::exchange(faults.is_paused, false))
     if (QueuePair* const qp = qp_of(stream)) device_.resume(qp);
-  if (faults.out.octets() == 0 && std::exchange(faults.out_ends, false))
-    finish_sending(stream, now);
+  if (faults.out.bytes() == 0 && std::exchange(faults.out_ends, false)) finish_sending(stream, now);
   next_timer_ = std::min(next_timer_, stream.next_due());
   return any;
 }
 
-// Returns the number of octets that the socket has taken; negative if the connection is lost.
+// Returns the number of bytes that the socket has taken; negative if the connection is lost.
 i64 TCPStreams::send_pieces(Stream& stream, std::span<const Bytes> from) {
   std::array<iovec, StreamGather::kMaxPieces> pieces;
   std::size_t count = 0;
@@ -284,10 +282,10 @@ i64 TCPStreams::send_pieces(Stream& stream, std::span<const Bytes> from) {
   return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -1;
 }
 
-void TCPStreams::on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now) {
-  const bool is_full = octets < gather_.octets() || stream.socket.has_unsent();
-  if (stream.capture != nullptr) capture_sent(stream, octets);
-  device_.streams().on_sent(qp, gather_, octets, now);
+void TCPStreams::on_taken(Stream& stream, QueuePair& qp, u32 bytes, Time now) {
+  const bool is_full = bytes < gather_.bytes() || stream.socket.has_unsent();
+  if (stream.capture != nullptr) capture_sent(stream, bytes);
+  device_.streams().on_sent(qp, gather_, bytes, now);
   if (!is_full) return;
   stream.awaits_room = true;
   device_.pause(&qp);
@@ -295,10 +293,10 @@ void TCPStreams::on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now) {
 }
 
 // As one segment, as TCP would send it.
-void TCPStreams::capture_sent(Stream& stream, u32 octets) {
+void TCPStreams::capture_sent(Stream& stream, u32 bytes) {
   std::vector<u8> sent;
-  sent.reserve(octets);
-  gather_.visit_range(0, octets,
+  sent.reserve(bytes);
+  gather_.visit_range(0, bytes,
                       [&sent](Bytes part) { sent.insert(sent.end(), part.begin(), part.end()); });
   stream.capture->on_sent(sent);
 }

@@ -1,4 +1,4 @@
-// TCPStreams: the TCP connections of an adapter's QPs: octets between the kernel and the device's
+// TCPStreams: the TCP connections of an adapter's QPs: bytes between the kernel and the device's
 // Streams. Gathered sends go from registered memory; payload of long segments is received where it
 // belongs. A socket that takes no more pauses its QP until it is writable.
 // Not thread-safe; the adapter's lock guards it.
@@ -24,7 +24,7 @@ class TCPStreams {
   TCPStreams(Device& device, TCPPoll& poll);
   ~TCPStreams();
 
-  // The socket is the stream's from now on. `first`: octets that have been read from it already.
+  // The socket is the stream's from now on. `first`: bytes that have been read from it already.
   // `agreement`: of its markers. `capture`: of the connection; nullptr: none.
   void adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
              const StreamAgreement& agreement, std::unique_ptr<StreamCapture> capture, Time now);
@@ -57,16 +57,16 @@ class TCPStreams {
   bool receive(Stream& stream, Time now);
   [[nodiscard]] QueuePair* qp_of(const Stream& stream) const;
   [[nodiscard]] MutableBytes place_of(const Stream& stream, QueuePair* qp) const;
-  void take_in(Stream& stream, Bytes octets, Time now);
+  void take_in(Stream& stream, Bytes bytes, Time now);
   bool send(Stream& stream, QueuePair& qp, Time now);
   [[nodiscard]] i64 send_pieces(Stream& stream, std::span<const Bytes> from);
-  void on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now);
+  void on_taken(Stream& stream, QueuePair& qp, u32 bytes, Time now);
   bool send_late(Stream& stream, QueuePair& qp, Time now);
   bool pass_out(Stream& stream, Time now);
   bool pass_in(Stream& stream, Time now);
   void on_peer_finished(Stream& stream, Time now);
   void note_copies(Stream& stream, const QueuePair& qp);
-  void capture_sent(Stream& stream, u32 octets);
+  void capture_sent(Stream& stream, u32 bytes);
   void watch(Stream& stream);
   void lose(Stream& stream, Time now);
   void finish_sending(Stream& stream, Time now);
@@ -74,9 +74,9 @@ class TCPStreams {
   void sweep_orphans();
   [[nodiscard]] Stream* stream_of(QPN qpn);
 
-  static constexpr u32 kStagingOctets = 128 << 10;
-  static constexpr u32 kMaxAtOnce = 1 << 20;     // octets received from one before the next
-  static constexpr u32 kDirectOctets = 4096;     // and more are received where they belong
+  static constexpr u32 kStagingBytes = 128 << 10;
+  static constexpr u32 kMaxAtOnce = 1 << 20;     // bytes received from one before the next
+  static constexpr u32 kDirectBytes = 4096;      // and more are received where they belong
   static constexpr Duration kLinger = ms(2000);  // for the peer's end, after ours
 
   Device& device_;

@@ -48,7 +48,7 @@ class NoSIGPIPE {
   sigset_t pipe_{}, before_{};
 };
 
-// Copies the next octets of `from`, behind `at`, to `out`. Returns how many.
+// Copies the next bytes of `from`, behind `at`, to `out`. Returns how many.
 std::size_t copy_of(std::span<const iovec> from, std::size_t at, std::span<u8> out) {
   std::size_t copied = 0;
   for (const iovec& piece : from) {
@@ -65,7 +65,7 @@ std::size_t copy_of(std::span<const iovec> from, std::size_t at, std::span<u8> o
   return copied;
 }
 
-std::size_t octets_of(std::span<const iovec> from) {
+std::size_t bytes_of(std::span<const iovec> from) {
   std::size_t sum = 0;
   for (const iovec& piece : from) sum += piece.iov_len;
   return sum;
@@ -134,7 +134,7 @@ bool TLSStream::has_pending() const { return ssl_.ssl_pending(connection_.get())
 
 // A record that the socket does not take is kept: OpenSSL wants to be called with it again.
 i64 TLSStream::send(std::span<const iovec> from) {
-  const std::size_t all = octets_of(from);
+  const std::size_t all = bytes_of(from);
   std::size_t taken = 0;
   while (taken < all && flush() && !is_broken_) {
     std::size_t size = 0;
@@ -172,10 +172,10 @@ void TLSStream::end() {
   ssl_.clear_errors();
 }
 
-bool looks_like_tls(std::span<const u8> octets) {
+bool looks_like_tls(std::span<const u8> bytes) {
   constexpr u8 kAlert = 21, kHandshake = 22, kMajorVersion = 3;  // RFC 8446, 5.1
-  return octets.size() >= 2 && (octets[0] == kAlert || octets[0] == kHandshake) &&
-         octets[1] == kMajorVersion;
+  return bytes.size() >= 2 && (bytes[0] == kAlert || bytes[0] == kHandshake) &&
+         bytes[1] == kMajorVersion;
 }
 
 // On a socket that is not connected: ENOENT without TLS, ENOTCONN with it.

@@ -29,11 +29,11 @@ class TLSStream {
   [[nodiscard]] u32 awaits() const { return awaits_; }  // EPOLLIN or EPOLLOUT, of kGoesOn
   [[nodiscard]] const std::string& error() const { return error_; }  // of kFailed
 
-  // As recv(2): octets in clear; 0: the peer has ended its side; below 0: errno says why.
+  // As recv(2): bytes in clear; 0: the peer has ended its side; below 0: errno says why.
   [[nodiscard]] i64 receive(std::span<u8> into);
-  // Returns true if there are decrypted octets, for which no descriptor becomes readable.
+  // Returns true if there are decrypted bytes, for which no descriptor becomes readable.
   [[nodiscard]] bool has_pending() const;
-  // As sendmsg(2). It may keep the octets that it takes, up to a record, until flush().
+  // As sendmsg(2). It may keep the bytes that it takes, up to a record, until flush().
   [[nodiscard]] i64 send(std::span<const iovec> from);
   // Returns whether nothing is kept any more, or the connection is lost.
   bool flush();
@@ -57,8 +57,8 @@ class TLSStream {
   std::unique_ptr<std::array<u8, kRecordBytes>> record_;
 };
 
-// Whether these first octets of a connection are a TLS record (handshake or alert) instead of MPA.
-[[nodiscard]] bool looks_like_tls(std::span<const u8> octets);
+// Whether these first bytes of a connection are a TLS record (handshake or alert) instead of MPA.
+[[nodiscard]] bool looks_like_tls(std::span<const u8> bytes);
 // Whether the kernel encrypts TLS itself (CONFIG_TLS).
 [[nodiscard]] bool kernel_has_tls();
 

@@ -1,4 +1,4 @@
-// Two ends of one TCP connection with TLS on it: octets arrive as they were sent, whatever the
+// Two ends of one TCP connection with TLS on it: bytes arrive as they were sent, whatever the
 // socket takes at a time. A peer without the key gets nothing.
 #include "host/links/tcp/tls_stream.h"
 
@@ -60,18 +60,18 @@ class TLSStreamTest : public testing::Test {
     }
     return at;
   }
-  // Moves all octets from one end to the other, in pieces of `piece` bytes.
-  static std::vector<u8> move(StreamSocket& from, StreamSocket& to, std::span<u8> octets,
+  // Moves all bytes from one end to the other, in pieces of `piece` bytes.
+  static std::vector<u8> move(StreamSocket& from, StreamSocket& to, std::span<u8> bytes,
                               std::size_t piece) {
     std::vector<u8> got;
     std::vector<u8> room(50'000);
     std::size_t sent = 0;
     for (const Time end = monotonic_now() + kTLSTestPatience;
-         got.size() < octets.size() && monotonic_now() < end;) {
-      if (sent < octets.size()) {
-        const std::size_t half = std::min(piece, octets.size() - sent) / 2;
-        const std::size_t rest = std::min(piece, octets.size() - sent) - half;
-        iovec pieces[2] = {{octets.data() + sent, half}, {octets.data() + sent + half, rest}};
+         got.size() < bytes.size() && monotonic_now() < end;) {
+      if (sent < bytes.size()) {
+        const std::size_t half = std::min(piece, bytes.size() - sent) / 2;
+        const std::size_t rest = std::min(piece, bytes.size() - sent) - half;
+        iovec pieces[2] = {{bytes.data() + sent, half}, {bytes.data() + sent + half, rest}};
         const i64 taken = from.send(pieces);
         if (taken > 0) sent += static_cast<std::size_t>(taken);
       } else {
@@ -90,18 +90,18 @@ class TLSStreamTest : public testing::Test {
   StreamSocket client_, server_;
 };
 
-TEST_F(TLSStreamTest, OctetsArriveAsTheyWereSent) {
+TEST_F(TLSStreamTest, BytesArriveAsTheyWereSent) {
   const auto known = credentials(file_);
   const int small = 4096;
   for (const int socket : {client_.get(), server_.get()})
     ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
   secure(*known, *known);
   ASSERT_EQ(shake_hands(), std::pair(TLSStream::Handshake::kDone, TLSStream::Handshake::kDone));
-  std::vector<u8> octets(300'001);
-  std::iota(octets.begin(), octets.end(), u8{3});
-  for (const std::size_t piece : {std::size_t{701}, TLSStream::kRecordBytes, octets.size()}) {
-    EXPECT_EQ(move(client_, server_, octets, piece), octets) << piece;
-    EXPECT_EQ(move(server_, client_, octets, piece), octets) << piece;
+  std::vector<u8> bytes(300'001);
+  std::iota(bytes.begin(), bytes.end(), u8{3});
+  for (const std::size_t piece : {std::size_t{701}, TLSStream::kRecordBytes, bytes.size()}) {
+    EXPECT_EQ(move(client_, server_, bytes, piece), bytes) << piece;
+    EXPECT_EQ(move(server_, client_, bytes, piece), bytes) << piece;
   }
   client_.finish();
   std::array<u8, 16> room;
@@ -149,7 +149,7 @@ TEST_F(TLSStreamTest, APeerInClearIsRefused) {
   EXPECT_NE(server_.tls()->error(), "");
 }
 
-TEST(TLSRecordTest, FirstOctets) {
+TEST(TLSRecordTest, FirstBytes) {
   const std::array<u8, 3> handshake{22, 3, 1}, alert{21, 3, 3};
   const std::array<u8, 3> mpa{'M', 'P', 'A'};
   EXPECT_TRUE(looks_like_tls(handshake));
