@@ -31,7 +31,7 @@ class EventQueue {
   }
   // As push(), but leaves it to the caller to add one to the descriptor. Returns nullptr if that is
   // not needed.
-  [[nodiscard]] EventDescriptor* put(T event) {
+  [[nodiscard]] EventDescriptor* put(T&& event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
     return is_awaited_ && !std::exchange(is_promised_, true) ? nullptr : &descriptor_;
