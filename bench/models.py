@@ -76,6 +76,12 @@ class ModelFetch:
         return f"verbena model fetch, {self.size >> 20} MiB, {self.fetchers} at a time"
 
 
+def kept_in(folder):
+    """nginx's settings for temporary files: those of the system need root."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    return " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+
+
 @dataclasses.dataclass(frozen=True)
 class CurlFromNginx:
     size: int
@@ -85,10 +91,10 @@ class CurlFromNginx:
         port = harness.free_tcp_port()
         folder = site.new_folder()
         (folder / "nginx.conf").write_text(
-            f"daemon off; user root; worker_processes 2; pid {folder}/pid; error_log stderr;\n"
+            f"daemon off; worker_processes 2; pid {folder}/pid; error_log stderr;\n"
             "events {}\n"
-            f"http {{ access_log off; sendfile on; server {{ listen {site.left.address}:{port};"
-            f" root {model.files}; }} }}\n")
+            f"http {{ access_log off; sendfile on; {kept_in(folder)}"
+            f" server {{ listen {site.left.address}:{port}; root {model.files}; }} }}\n")
         server = site.start(site.left.on_any_core(), "nginx", "-c", folder / "nginx.conf",
                                       "-p", folder)
         try:
