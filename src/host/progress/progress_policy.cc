@@ -277,7 +277,7 @@ void ProgressPolicy::on_vain_wakes(Time now) {
 }
 
 void ProgressPolicy::on_wait_over(Sleepers others, Time now) {
-  if (!has_slept_) waits_with_sleep_ = 0;
+  waits_with_sleep_ = has_slept_ ? waits_with_sleep_ + 1 : 0;
   others_sleep_ = others == Sleepers::kSome;
   if (others_sleep_) check_interval_ = kMinCheck;
   leave_wait(now);

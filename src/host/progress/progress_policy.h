@@ -128,7 +128,6 @@ class ProgressPolicy {
   // Returns false if other threads have received all that woke it: they may spin.
   [[nodiscard]] bool should_sleep_on_link() const { return vain_wakes_ < kVainWakes; }
   void on_sleep_in_wait() {
-    ++waits_with_sleep_;
     has_slept_ = true;
     move(ReceiverEvent::kWaiterSleeps);
   }
@@ -182,7 +181,7 @@ class ProgressPolicy {
   static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere or late
   static constexpr u32 kVainWakes = 8;     // in a row
   static constexpr u32 kVainLooks = 2;     // in a row, each until it slept
-  static constexpr u32 kLookAgain = 16;    // waits
+  static constexpr u32 kLookAgain = 16;    // waits, until it looks again
   static constexpr Duration kAbsent = us(200);
   static constexpr Duration kRestAmongCalls = us(100);
 
