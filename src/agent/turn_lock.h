@@ -23,7 +23,8 @@ class TurnLock {
   }
   void unlock() { mutex_.unlock(); }
 
-  // By the holder, which has it again afterwards. Returns false at once if no thread waits.
+  // Unlocks for the threads that wait, and locks again after one has had its turn. Returns false at
+  // once if none waits. The caller holds the lock.
   bool let_others_in() {
     if (waiting_.load(std::memory_order_relaxed) == 0) return false;
     const u64 before = turns_.load(std::memory_order_relaxed);

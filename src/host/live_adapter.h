@@ -123,7 +123,7 @@ class LiveAdapter final : public Adapter {
   Received receive_in_poll(Look look);
   // For a thread that waits for an event. The first look is where `look` says.
   Wait look_and_sleep(const std::function<bool()>& has_event, Look look);
-  enum class Looked : u8 { kEvent, kEventsOfOthers, kLong };  // until
+  enum class Looked : u8 { kEvent, kEventsOfOthers, kLong };  // why look_until() returned
   Looked look_until(const std::function<bool()>& has_event, Look look);
   bool begin_sleep();
   Wait leave_to_others();

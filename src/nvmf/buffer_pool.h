@@ -29,7 +29,7 @@ class BufferPool {
     for (Buffer& buffer : small_) buffer.is_small = true;
   }
 
-  // nullopt: all are in use. Precondition: bytes <= large_bytes.
+  // Returns nullopt if all buffers of the size are in use. `bytes` is at most `large_bytes`.
   [[nodiscard]] std::optional<Buffer> take(u32 bytes) {
     CHECK(bytes <= large_bytes_);
     std::vector<Buffer>& from = bytes <= kSmallBytes && !small_.empty() ? small_ : large_;

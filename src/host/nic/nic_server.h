@@ -20,7 +20,7 @@ namespace verbena::host {
 class NICServer final : private NICVLANs {
  public:
   static constexpr Duration kSpin = us(50);
-  // Of the heaviest function in a round: packets that a link can send in one call.
+  // The heaviest function may send so much in one round, which is what a link sends in one call.
   static constexpr u64 kQuantumBytes = 60 << 10;
   static constexpr u32 kMaxControls = 256;  // control sockets that have not asked yet
 

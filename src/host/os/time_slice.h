@@ -28,8 +28,8 @@ struct SchedulingAttributes {
 };
 static_assert(sizeof(SchedulingAttributes) == 48);  // SCHED_ATTR_SIZE_VER0
 
-// Of the calling thread and those that it starts from now on. Duration(): the kernel's own. Older
-// kernels change nothing, and neither does a thread of another policy.
+// Sets the slice of the calling thread and of the threads that it starts later. Duration() restores
+// the kernel's default. Does nothing before Linux 6.12, or if the policy is not SCHED_OTHER.
 inline void set_time_slice(Duration slice) {
   constexpr u32 kOrdinary = 0;  // SCHED_OTHER
   SchedulingAttributes attributes;

@@ -48,7 +48,7 @@ class NICLink final : public Link {
   [[nodiscard]] Expected<void> attach(u32 wanted_slot);
   [[nodiscard]] NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment_.rings.data()); }
   static constexpr u32 kMaxWaiting = 64;  // packets, as many as a link's burst takes
-  // Then the NIC sends, in one call, while this side copies more.
+  // The NIC sends so much in one call, while this side copies the rest.
   static constexpr u32 kEnoughBytes = 60u << 10;
   bool append_packet(const EgressFrame& frame, u32 packet);
   void notice_death();
