@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "transport/iwarp/iwarp_pair_for_test.h"
+#include "transport/near_memory_for_test.h"
 
 namespace verbena::iwarp {
 namespace {
@@ -15,6 +16,7 @@ using test::kIova;
 using test::kNow;
 using test::kPD;
 using test::Pair;
+using verbena::test::copy_near;
 using Outcomes = std::vector<std::pair<u64, WQEStatus>>;
 
 constexpr u32 kLong = 64u << 10;
@@ -46,18 +48,7 @@ class NearMemory final : public PeerMemory, public PeerMemoryFinder {
  private:
   bool copy(std::span<const PeerRange> ranges, std::span<const MemoryPiece> pieces, Access need) {
     if (target->qp.state != QPState::kRTS || !target->qp.remote_access.has(need)) return false;
-    std::vector<u8*> far, near;
-    for (const PeerRange& range : ranges) {
-      const Resolved at = target->memory.remote(kPD, target->qp.qpn, range.r_key, range.address,
-                                                range.length_bytes, need);
-      if (!at) return false;
-      for (u32 i = 0; i < range.length_bytes; ++i) far.push_back(at.data + i);
-    }
-    for (const MemoryPiece& piece : pieces)
-      for (u64 i = 0; i < piece.length_bytes; ++i) near.push_back(piece.data + i);
-    EXPECT_EQ(far.size(), near.size());
-    for (std::size_t i = 0; i < far.size(); ++i)
-      need == Access::kRemoteWrite ? *far[i] = *near[i] : *near[i] = *far[i];
+    if (!copy_near(*target, kPD, ranges, pieces, need)) return false;
     ++done;
     return true;
   }
@@ -85,6 +76,13 @@ EndOptions near_options(NearMemory* to_peer, LocalProgress* own, EndOptions opti
   return options;
 }
 
+// Bytes that repeat every 256.
+void fill_pattern(std::span<u8> buffer, u32 step, u32 first) {
+  for (u32 i = 0; i < 256; ++i) buffer[i] = static_cast<u8>(i * step + first);
+  for (std::size_t at = 256; at < buffer.size(); at += 256)
+    std::copy_n(buffer.begin(), 256, buffer.begin() + static_cast<i64>(at));
+}
+
 // Two ends that know each other's memory, unless `local` is false.
 struct NearPair {
   explicit NearPair(bool local = true, const EndOptions& target = {})
@@ -92,10 +90,8 @@ struct NearPair {
              near_options(local ? &of_a : nullptr, of_b.progress.get(), target)) {
     of_a.target = &pair.a;
     of_b.target = &pair.b;
-    for (std::size_t i = 0; i < pair.a.buffer.size(); ++i) {
-      pair.a.buffer[i] = static_cast<u8>(i * 7);
-      pair.b.buffer[i] = static_cast<u8>(i * 11 + 1);
-    }
+    fill_pattern(pair.a.buffer, 7, 0);
+    fill_pattern(pair.b.buffer, 11, 1);
     pair.begin(kAgreement);
   }
   // The first message of the stream is never a copy.

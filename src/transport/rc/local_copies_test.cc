@@ -1,4 +1,5 @@
 // A requester whose peer is on the same host: transport/peer_memory.h.
+#include "transport/near_memory_for_test.h"
 #include "transport/rc/rc_pair_for_test.h"
 
 namespace verbena::test {
@@ -33,18 +34,7 @@ class NearPeer final : public PeerMemory, public PeerMemoryFinder {
   bool copy(std::span<const PeerRange> ranges, std::span<const MemoryPiece> pieces, Access need) {
     ++calls;
     if (refuses) return false;
-    std::vector<u8*> far, near;
-    for (const PeerRange& range : ranges) {
-      const Resolved at = target->memory.remote(kPD, target->qp.qpn, range.r_key, range.address,
-                                                range.length_bytes, need);
-      if (!at) return false;
-      for (u32 i = 0; i < range.length_bytes; ++i) far.push_back(at.data + i);
-    }
-    for (const MemoryPiece& piece : pieces)
-      for (u64 i = 0; i < piece.length_bytes; ++i) near.push_back(piece.data + i);
-    EXPECT_EQ(far.size(), near.size());
-    for (std::size_t i = 0; i < far.size(); ++i)
-      need == Access::kRemoteWrite ? *far[i] = *near[i] : *near[i] = *far[i];
+    if (!copy_near(*target, kPD, ranges, pieces, need)) return false;
     ++done;
     return true;
   }

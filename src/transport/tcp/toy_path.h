@@ -14,6 +14,17 @@
 
 namespace verbena::tcp {
 
+inline constexpr u32 kMSS = 1000;
+
+inline Config config_of(ControlKind control) {
+  Config config;
+  config.mss = kMSS;
+  config.control = control;
+  config.ecn = control == ControlKind::kDCTCP;
+  config.receive_buffer = 32u << 20;
+  return config;
+}
+
 struct ToyPathConfig {
   Rate rate = gbps(10);
   Duration delay = us(50);  // each way
