@@ -98,17 +98,19 @@ void ProgressPolicy::judge_patience(PollResult result, Time now) {
   else if (!empty_since_ || (!offers_core_ && now > last_poll_ + kPatience))
     empty_since_ = now;
   const Duration gap = now - std::exchange(last_poll_, now);
-  if (offers_core_) judge_offer(result, gap);
+  if (offers_core_) judge_offer(result, gap, now);
   offers_core_ = empty_since_ && now >= *empty_since_ + patience_ && is_next_offer(gap);
 }
 
 // An offer brings the answer only where the peer needs this very core. Where others took it for a
-// time slice, the answer may have been there for long.
-void ProgressPolicy::judge_offer(PollResult result, Duration gap) {
-  if (!was_taken(gap) || gap >= CoreContention::kTaken)
+// time slice, the answer may have been there for long, and each poll would cost a slice.
+void ProgressPolicy::judge_offer(PollResult result, Duration gap, Time now) {
+  const bool cost_slice = gap >= CoreContention::kTaken;
+  if (cost_slice || !was_taken(gap))
     patience_ = kPatience;
   else if (result != PollResult::kEmpty)
     patience_ = Duration();
+  if (cost_slice && empty_since_) empty_since_ = now;
 }
 
 // After so long since the last poll, which may have offered the core. Has another taken it? To

@@ -37,8 +37,9 @@
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
 // packet that it waits for cannot be made. So the polling thread then offers its core to others: at
-// each poll while they take it, and less often where they do not. If an answer is there after an
-// offer that others took, the next offers come at once: the peer runs on the same core.
+// each poll while they take it, less often where they do not, and after as long again where they
+// have kept it for a time slice. If an answer is there after an offer that others took, the next
+// offers come at once: the peer runs on the same core.
 //
 // The mode, and what changes it, is receiver.h; the rest is what the policy has observed, from
 // which it decides.
@@ -207,7 +208,7 @@ class ProgressPolicy {
   [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
   [[nodiscard]] bool lingers(Time now) const { return now < last_receive_ + linger_; }
   void judge_patience(PollResult result, Time now);
-  void judge_offer(PollResult result, Duration gap);
+  void judge_offer(PollResult result, Duration gap, Time now);
   [[nodiscard]] bool is_next_offer(Duration gap);
   [[nodiscard]] bool was_taken(Duration gap) const { return gap > plain_gap_ * kTaken; }
   void judge_listening(Time now);
