@@ -134,6 +134,7 @@ class RCResponder {
   std::optional<Bytes> next_of_read(const Response& response, u32 length, MemoryFault& why) const;
   std::optional<Bytes> train_of_read(const Response& response, u32 at_most) const;
   void note_unreadable(const Response& response, MemoryFault why);
+  void refuse_read(const Response& response, MemoryFault why);
   void build_headers(const Response& response, Op op, TxPacket& out) const;
   u8 credits();
 

@@ -571,6 +571,25 @@ TEST(RCResponderTest, AKeyThatDiesDuringAReadEndsItAndAllBehindIt) {
   EXPECT_EQ(pair.b.qp.state, QPState::kError);
 }
 
+// The requester had the response: it has sent the next request meanwhile, and ignores the NAK.
+TEST(RCResponderTest, AKeyThatDiesBeforeADuplicateReadIsAnsweredLeavesTheQP) {
+  Responses pair;
+  const MRKeys keys =
+      *pair.b.memory.register_mr(kPD, pair.b.buffer.data(), 4096, pair.b.address(), kAllRights);
+  Packet read = pair.read_request(pair.psn(), 0, 3000);
+  read.headers.reth.r_key = keys.r_key;
+  ASSERT_EQ(pair.answer(read).size(), 3u);
+  pair.deliver(pair.b, read);
+  ASSERT_EQ(pair.b.memory.deregister_mr(keys.l_key), Status::kOk);
+  pair.deliver(pair.b, pair.read_request(pair.psn(3), kFar, 8));
+  const std::vector<Packet> answers = pair.take_all(pair.b);
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_TRUE(answers[0].is_nak(NAKCode::kRemoteAccessError));
+  EXPECT_EQ(answers[0].psn(), pair.psn());
+  EXPECT_EQ(answers[1].payload, pair.b.bytes(kFar, 8));
+  EXPECT_EQ(pair.b.qp.state, QPState::kRTS);
+}
+
 // --- SEND with Invalidate. IBTA 9.4.1.1.3
 
 struct Windowed : Responses {

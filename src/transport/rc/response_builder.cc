@@ -63,8 +63,20 @@ void RCResponder::note_unreadable(const Response& response, MemoryFault why) {
   ++counters_.resp_remote_access_errors;
 }
 
+// A NAK takes its place. A requester that has had the response already ignores the NAK of a
+// duplicate, so that leaves the QP as it is. Else nothing behind it is answered.
+void RCResponder::refuse_read(const Response& response, MemoryFault why) {
+  const bool repeated = response.repeated;
+  if (!repeated) note_unreadable(response, why);
+  responses_.refuse_front(NAKCode::kRemoteAccessError);
+  if (repeated) return;
+  responses_.drop_behind_front();
+  failed_ = fatal_pending_ = true;
+  event_ = EngineEvent::kAccessError;
+}
+
 // Builds one packet of a READ response, or a train. Returns false if its bytes have not arrived, or
-// if a NAK has taken its place; then nothing behind it is answered.
+// if a NAK has taken its place.
 bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
   MemoryFault why = MemoryFault::kNone;
   std::optional<Bytes> payload = train_of_read(response, at_most);
@@ -74,13 +86,7 @@ bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
     payload = next_of_read(response, std::min(response.length_bytes, mtu()), why);
   if (!payload && why == MemoryFault::kLater) return false;
   if (!payload) {
-    note_unreadable(response, why);
-    const PSN psn = response.psn;
-    const MSN msn = response.msn.previous();  // the READ is not complete
-    responses_.drop_pending();
-    responses_.negative(psn, msn, AETHKind::kNAK, static_cast<u8>(NAKCode::kRemoteAccessError));
-    failed_ = fatal_pending_ = true;
-    event_ = EngineEvent::kAccessError;
+    refuse_read(response, why);
     return false;
   }
   const u32 length = static_cast<u32>(payload->size());

@@ -34,6 +34,22 @@ void ResponseQueue::drop_from(PSN psn) {
   }
 }
 
+void ResponseQueue::refuse_front(NAKCode code) {
+  Response nak;
+  nak.aeth_kind = AETHKind::kNAK;
+  nak.aeth_value = static_cast<u8>(code);
+  nak.psn = pending_.front().psn;
+  nak.msn = pending_.front().msn.previous();  // its request is not complete
+  nak.after = pending_.front().after;
+  pending_.front() = nak;
+}
+
+void ResponseQueue::drop_behind_front() {
+  const Response front = pending_.front();
+  pending_.clear();
+  pending_.push(front);
+}
+
 void ResponseQueue::take_memory() {
   if (pending_.capacity() != 0) return;
   pending_ = Ring<Response>(kMaxPending);

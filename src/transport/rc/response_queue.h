@@ -81,7 +81,8 @@ class ResponseQueue {
   [[nodiscard]] bool empty() const { return pending_.empty(); }
   [[nodiscard]] Response* front() { return pending_.empty() ? nullptr : &pending_.front(); }
   void pop_front() { (void)pending_.pop(); }
-  void drop_pending() { pending_.clear(); }
+  void refuse_front(NAKCode code);  // it becomes a NAK
+  void drop_behind_front();
   // Drops the responses to requests at and after `psn`.
   void drop_from(PSN psn);
 
