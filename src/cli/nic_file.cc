@@ -119,7 +119,7 @@ class NICFileReader {
     host::NICFunctionConfig out;
     expect_keys(node,
                 {"name", "user", "group", "address", "p_keys", "weight", "priority", "guaranteed",
-                 "max", "burst", "vni", "vlan", "programs", "qps", "mrs", "cqes",
+                 "max", "burst", "traffic_classes", "vni", "vlan", "programs", "qps", "mrs", "cqes",
                  "registered_bytes", "connections"},
                 "a function");
     out.name = text_of(node, "name", "");
@@ -143,6 +143,7 @@ class NICFileReader {
       note(out.name + ": guaranteed is more than max");
     out.burst_bytes = number_of(node, "burst", out.burst_bytes, 1u << 30);
     if (out.burst_bytes == 0) note("burst: 1 byte at least");
+    out.classes = classes_of(list_of(node, "traffic_classes"));
     out.max_programs = static_cast<u32>(number_of(node, "programs", out.max_programs, 512));
     if (out.max_programs == 0) note("programs: 1 at least");
     out.max_qp = static_cast<u32>(number_of(node, "qps", 0, 16383));
@@ -151,6 +152,30 @@ class NICFileReader {
     out.max_registered_bytes = number_of(node, "registered_bytes", 0, u64{1} << 62);
     out.connections_per_second = static_cast<u32>(number_of(node, "connections", 0, 1u << 20));
     return out;
+  }
+  // A DSCP that no entry names stays in its class of the default.
+  host::TrafficClasses classes_of(const std::vector<YAML::Node>& nodes) {
+    host::TrafficClasses out;
+    std::set<u64> classes, dscps;
+    for (const YAML::Node& node : nodes) {
+      expect_keys(node, {"class", "dscp", "max"}, "traffic_classes: an entry");
+      if (!child(node, "class").IsDefined()) note("traffic_classes: each entry needs a class");
+      const u64 own = number_of(node, "class", 0, host::kTrafficClasses - 1);
+      if (!classes.insert(own).second) note(fmt::format("class: {} is there twice", own));
+      out.max_bps[own] = rate_of(node, "max");
+      for (const YAML::Node& item : list_of(node, "dscp")) {
+        const u64 dscp = dscp_of_item(item);
+        if (!dscps.insert(dscp).second) note(fmt::format("dscp: {} is there twice", dscp));
+        out.of_dscp[dscp] = static_cast<u8>(own);
+      }
+    }
+    return out;
+  }
+  u64 dscp_of_item(const YAML::Node& node) {
+    const auto value = node.IsScalar() ? faults::parse_number(node.Scalar()) : std::nullopt;
+    if (value && *value < host::kDSCPs) return *value;
+    note(fmt::format("dscp: numbers up to {} are needed", host::kDSCPs - 1));
+    return 0;
   }
   std::optional<u32> vni_of(const YAML::Node& node) {
     if (!child(node, "vni").IsDefined()) return std::nullopt;

@@ -34,6 +34,16 @@ BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no r
              ("group: 4294967295", "group: 4294967295 is no ID"), ("name: b", "name is there twice"),
              ("weight: 0", "weight: 1"), ("programs: 0", "programs: 1"),
              ("burst: 0", "burst: 1"), ("priority: 8", "priority: 8"),
+             ("traffic_classes: 5", "traffic_classes: a list"),
+             ("traffic_classes: [5]", "must be a map"),
+             ("traffic_classes: [{dscp: [5]}]", "each entry needs a class"),
+             ("traffic_classes: [{class: 8}]", "class: 8 is no number up to 7"),
+             ("traffic_classes: [{class: 5}, {class: 5}]", "class: 5 is there twice"),
+             ("traffic_classes: [{class: 5, dscp: [64]}]", "dscp: numbers up to 63"),
+             ("traffic_classes: [{class: 5, dscp: [ef]}]", "dscp: numbers up to 63"),
+             ("traffic_classes: [{class: 5, dscp: [1]}, {class: 4, dscp: [1]}]", "dscp: 1 is"),
+             ("traffic_classes: [{class: 5, max: 0}]", "max: 0 is no rate"),
+             ("traffic_classes: [{class: 5, weight: 2}]", "no such key: weight"),
              ("p_keys: []", "p_keys"), ("p_keys: [0x8000]", "p_keys"), ("qps: -1", "qps: -1"))
 
 
@@ -208,6 +218,30 @@ class NICTest(unittest.TestCase):
             [row] = harness.perftest_rows(client.output())
             rates.append(row.mib_per_s * 8 * (1 << 20) / 1e9)
         return rates
+
+    def overtaken(self, traffic_class):
+        """How often, of 20 times, a message of the traffic class overtakes those of class 0 that
+        its program has sent before it."""
+        program = BUILD.start(self.folder / "classes", traffic_class,
+                              environment=self.environment("a"))
+        self.programs.append(program)
+        self.assertEqual(program.wait(60), 0, str(program))
+        return int(program.output().split()[1])
+
+    def test_a_higher_class_overtakes_within_a_program(self):
+        source = pathlib.Path(__file__).parent / "nic" / "classes.c"
+        subprocess.run(["gcc", "-O1", "-Wall", "-Werror", source, "-o", self.folder / "classes",
+                        "-libverbs"], check=True)
+        expedited, function = 46 << 2, ("red", f"{PREFIX}.142", ", max: 20Mbit, burst: 10000")
+        nic = self.start_nic("a", [function])
+        self.assertEqual([self.overtaken(0), self.overtaken(expedited)], [0, 20])
+        self.assertRegex(self.look_at("metrics", "a"), r'\nverbena_nic_class_sent_packets_total'
+                         rf'{{function="red",address="{function[1]}",class="5"}} 20\n')
+        file = self.folder / "a.yaml"
+        file.write_text(file.read_text().replace(
+            "burst", "traffic_classes: [{class: 0, dscp: [46]}], burst"))
+        nic.process.send_signal(signal.SIGHUP)
+        harness.wait_until(lambda: self.overtaken(expedited) == 0, 60, "the DSCP is of class 0")
 
     def start_sink(self, count):
         self.start_nic("sink", [(f"s{i}", f"{PREFIX}.{150 + i}", "") for i in range(count)])

@@ -9,6 +9,7 @@
 
 #include "base/types.h"
 #include "host/encryption/encryption_settings.h"
+#include "host/nic/traffic_classes.h"
 
 namespace verbena::host {
 
@@ -27,6 +28,7 @@ struct NICFunctionConfig {
   u64 guaranteed_bps = 0;     // sent before what others send beyond theirs
   u64 max_bps = 0;            // 0: no limit
   u64 burst_bytes = 1 << 20;
+  TrafficClasses classes{};                 // of the packets of all its programs
   u32 max_programs = 64;                    // attached at a time
   u32 max_qp = 0, max_mr = 0, max_cqe = 0;  // of each program's device; 0: the device's own
   u64 max_registered_bytes = 0;             // of each program's device; 0: no limit

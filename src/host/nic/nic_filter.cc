@@ -29,6 +29,7 @@ const char* name_of(NICRefusal refusal) {
     case NICRefusal::kPKey: return "refused_p_key";
     case NICRefusal::kQPN: return "refused_qpn";
     case NICRefusal::kICRC: return "refused_icrc";
+    case NICRefusal::kTrafficClass: return "refused_traffic_class";
   }
   CHECK_UNREACHABLE();
 }

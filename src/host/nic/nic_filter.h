@@ -18,8 +18,9 @@ enum class NICRefusal : u8 {
   kPKey,         // of a partition, or with a membership, that the function does not have
   kQPN,          // a source QPN outside of the function's range
   kICRC,         // of what came from the network
+  kTrafficClass  // of another class than its ring, and that class has had its rate
 };
-inline constexpr std::size_t kNICRefusals = 7;
+inline constexpr std::size_t kNICRefusals = 8;
 [[nodiscard]] const char* name_of(NICRefusal refusal);
 
 class NICFilter {

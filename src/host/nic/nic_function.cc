@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -63,6 +64,9 @@ void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
   sum.refused_vlan += of_link.refused_vlan;
 }
 
+// The lowest class of a set that is not empty.
+u32 lowest_of(u32 classes) { return static_cast<u32>(std::countr_zero(classes)); }
+
 u32 overhead_of(const NICFunctionConfig& config, bool is_encrypted) {
   if (is_encrypted) return kPSPOverheadBytes + (config.vni ? PSPHeader::kCookieSize : 0);
   return config.vni ? kVXLANOverheadBytes : 0;
@@ -87,12 +91,15 @@ void NICFunction::set_rates() {
   guaranteed_ = TokenBucket(config_.guaranteed_bps, config_.burst_bytes);
   connections_ = TokenBucket(config_.connections_per_second * kBitsOfConnection,
                              config_.connections_per_second);
+  for (u32 i = 0; i < kTrafficClasses; ++i)
+    max_of_class_[i] = TokenBucket(config_.classes.max_bps[i], config_.burst_bytes);
 }
 
 void NICFunction::reconfigure(const NICFunctionConfig& config) {
   config_ = config;
   filter_ = filter_of(config);
   set_rates();
+  for (const auto& program : programs_) program->from_program->set_classes(config_.classes.of_dscp);
 }
 
 bool NICFunction::admits(uid_t user, gid_t group) const {
@@ -132,7 +139,8 @@ Expected<NICFunction::Program*> NICFunction::attach(
   program->user = who.uid;
   program->memory = std::move(*memory);
   program->rings = std::move(*rings);
-  program->from_program.emplace(program->shared().to_nic);
+  program->from_program.emplace(program->shared());
+  program->from_program->set_classes(config_.classes.of_dscp);
   program->to_program.emplace(program->shared().to_program);
   program->from_program->watch();
   ++counters_.attached;
@@ -198,26 +206,39 @@ NICAttached NICFunction::description_of(const Program* program,
 
 u64 NICFunction::send(u64 bytes, Time now, NICVLANs& vlans) {
   u64 sent = 0;
-  for (std::size_t i = 0; i < programs_.size() && sent < bytes; ++i) {
-    next_program_ = (next_program_ + 1) % programs_.size();
-    sent += send_of(*programs_[next_program_], bytes - sent, now, vlans);
+  for (u32 left = pending(); left != 0 && sent < bytes;) {
+    const u32 highest = static_cast<u32>(std::bit_width(left)) - 1;
+    sent += send_of_class(highest, bytes - sent, now, vlans);
+    left &= ~(1u << highest);
   }
   return sent;
 }
 
-u64 NICFunction::send_of(Program& program, u64 bytes, Time now, NICVLANs& vlans) {
+u64 NICFunction::send_of_class(u32 traffic_class, u64 bytes, Time now, NICVLANs& vlans) {
+  u64 sent = 0;
+  for (std::size_t i = 0; i < programs_.size() && sent < bytes; ++i) {
+    next_program_ = (next_program_ + 1) % programs_.size();
+    sent += send_of(*programs_[next_program_], traffic_class, bytes - sent, now, vlans);
+  }
+  return sent;
+}
+
+u64 NICFunction::send_of(Program& program, u32 traffic_class, u64 bytes, Time now,
+                         NICVLANs& vlans) {
   u64 sent = 0;
   FrameRingReader::Record record;
-  while (sent < bytes && max_.may_send(now) && program.from_program->poll_and_keep(record))
-    sent += send_record(program, record, now, vlans);
+  while (sent < bytes && max_.may_send(now) && max_of_class_[traffic_class].may_send(now) &&
+         program.from_program->poll_and_keep(traffic_class, record))
+    sent += send_record(program, traffic_class, record, now, vlans);
   return sent;
 }
 
 // The head of the packet is copied before it is looked at. The rest is sent from the ring: a
 // program that changes it meanwhile sends a packet with a wrong ICRC, as it could anyway. Bytes are
-// counted for those that are refused, too: they cost the NIC time.
-u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& record, Time now,
-                             NICVLANs& vlans) {
+// counted for those that are refused, too: they cost the NIC time. The class is the packet's,
+// whichever ring the program has chosen: so no program exceeds the rate of a class.
+u64 NICFunction::send_record(Program& program, u32 traffic_class,
+                             const FrameRingReader::Record& record, Time now, NICVLANs& vlans) {
   const std::size_t size = record.body.size();
   if (size < BTH::kSize + kICRCSize || size > FrameRing::kMaxBody) {
     ++counters_.refused_sent[static_cast<std::size_t>(NICRefusal::kMalformed)];
@@ -234,6 +255,11 @@ u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& re
   const NICRefusal refusal = filter_.check_sent(from, to, transport, program.udp->slot());
   if (refusal != NICRefusal::kNone) {
     ++counters_.refused_sent[static_cast<std::size_t>(refusal)];
+    return size;
+  }
+  const u32 own_class = config_.classes.class_of(record.header.traffic_class);
+  if (own_class != traffic_class && !max_of_class_[own_class].may_send(now)) {
+    ++counters_.refused_sent[static_cast<std::size_t>(NICRefusal::kTrafficClass)];
     return size;
   }
   if (asks_for_connection(transport)) {
@@ -268,8 +294,11 @@ u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& re
   staged_ += copied;
   max_.on_sent(size);
   guaranteed_.on_sent(size);
+  max_of_class_[own_class].on_sent(size);
   ++counters_.sent_packets;
   counters_.sent_bytes += size;
+  ++counters_.sent_packets_of_class[own_class];
+  counters_.sent_bytes_of_class[own_class] += size;
   return size;
 }
 
@@ -282,13 +311,25 @@ void NICFunction::flush() {
   staged_ = 0;
 }
 
-bool NICFunction::has_more() {
-  return std::ranges::any_of(programs_, [](const auto& p) { return p->from_program->has_more(); });
+u32 NICFunction::pending() {
+  u32 pending = 0;
+  for (const auto& program : programs_) pending |= program->from_program->pending();
+  return pending;
+}
+
+bool NICFunction::may_send(Time now) {
+  if (!max_.may_send(now)) return false;
+  for (u32 left = pending(); left != 0; left &= left - 1)
+    if (max_of_class_[lowest_of(left)].may_send(now)) return true;
+  return false;
 }
 
 Time NICFunction::next_due(Time now, const TokenBucket& of_all) {
-  if (!has_more()) return Time::never();
-  return std::max(max_.ready_at(now), of_all.ready_at(now));
+  Time of_class = Time::never();
+  for (u32 left = pending(); left != 0; left &= left - 1)
+    of_class = std::min(of_class, max_of_class_[lowest_of(left)].ready_at(now));
+  if (of_class == Time::never()) return of_class;
+  return std::max({of_class, max_.ready_at(now), of_all.ready_at(now)});
 }
 
 // --- to the programs
@@ -406,7 +447,12 @@ std::string NICFunction::text() const {
   add("received_refused_vni", refused.refused_vni);
   add("received_refused_vlan", refused.refused_vlan);
   add("attached", counters_.attached);
-  return out + "\"detached\": " + std::to_string(counters_.detached) + "}}";
+  out += "\"detached\": " + std::to_string(counters_.detached) + "}, \"sent_by_class\": [";
+  for (u32 i = 0; i < kTrafficClasses; ++i)
+    out += (i == 0 ? "" : ", ") + std::string("{\"class\": ") + std::to_string(i) +
+           ", \"packets\": " + std::to_string(counters_.sent_packets_of_class[i]) +
+           ", \"bytes\": " + std::to_string(counters_.sent_bytes_of_class[i]) + "}";
+  return out + "]}";
 }
 
 }  // namespace verbena::host

@@ -25,6 +25,7 @@ struct NICFunctionCounters {
   u64 broken_rings = 0;         // programs detached, since their ring made no sense
   u64 attached = 0, detached = 0, refused_programs = 0;
   std::array<u64, kNICRefusals> refused_sent{}, refused_received{};
+  std::array<u64, kTrafficClasses> sent_packets_of_class{}, sent_bytes_of_class{};
 };
 
 class NICFunction;
@@ -50,7 +51,7 @@ class NICFunction {
     // The ends of the pipe. The NIC has the reading one, too, so that it is never the only one.
     Descriptor doorbell_of_program, heard_by_program;
     Mapping rings;
-    std::optional<FrameRingReader> from_program;
+    std::optional<ClassReaders> from_program;
     std::optional<FrameRingWriter> to_program;
     SeenFrames seen;
     [[nodiscard]] NICRings& shared() { return *reinterpret_cast<NICRings*>(rings.data()); }
@@ -73,13 +74,15 @@ class NICFunction {
   [[nodiscard]] NICAttached description_of(
       const Program* program, const std::optional<EncryptionSettings>& encryption) const;
 
-  // Takes packets of the programs in turn, up to `bytes`, as far as the rates allow, and gives them
-  // to the links. Returns the bytes that it took.
+  // Takes packets of the programs, up to `bytes`, as far as the rates allow, and gives them to the
+  // links: of a higher class first, and in each class of the programs in turn. Returns the bytes
+  // that it took.
   [[nodiscard]] u64 send(u64 bytes, Time now, NICVLANs& vlans);
   void flush();
   // Whether any program has something to send.
-  [[nodiscard]] bool has_more();
-  [[nodiscard]] bool may_send(Time now) { return max_.may_send(now); }
+  [[nodiscard]] bool has_more() { return pending() != 0; }
+  // Whether the rates allow any of it.
+  [[nodiscard]] bool may_send(Time now);
   [[nodiscard]] bool is_guaranteed(Time now) {
     return guaranteed_.is_limited() && guaranteed_.may_send(now);
   }
@@ -110,9 +113,14 @@ class NICFunction {
   [[nodiscard]] Expected<void> open_link(Program& program, u64 random,
                                          const std::optional<EncryptionSettings>& encryption) const;
   void share_management();
-  [[nodiscard]] u64 send_of(Program& program, u64 bytes, Time now, NICVLANs& vlans);
-  [[nodiscard]] u64 send_record(Program& program, const FrameRingReader::Record& record, Time now,
-                                NICVLANs& vlans);
+  // The classes of which any program has a packet: bit i for class i.
+  [[nodiscard]] u32 pending();
+  [[nodiscard]] u64 send_of_class(u32 traffic_class, u64 bytes, Time now, NICVLANs& vlans);
+  [[nodiscard]] u64 send_of(Program& program, u32 traffic_class, u64 bytes, Time now,
+                            NICVLANs& vlans);
+  // `traffic_class`: of the ring.
+  [[nodiscard]] u64 send_record(Program& program, u32 traffic_class,
+                                const FrameRingReader::Record& record, Time now, NICVLANs& vlans);
   [[nodiscard]] NICFunction* on_this_nic(const GID& destination, NICVLANs& vlans) const;
   bool receive_of(Program& program, Look look, Time now);
   void check_and_deliver(Program& program, const IngressFrame& frame);
@@ -127,6 +135,7 @@ class NICFunction {
   LocalAddress address_;
   NICFilter filter_;
   TokenBucket max_, guaranteed_, connections_;
+  std::array<TokenBucket, kTrafficClasses> max_of_class_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::size_t next_program_ = 0;
   // Copies of the heads of packets, which no program can change; read until flush(). A function

@@ -7,7 +7,7 @@
 //   `verbena nic status`   NICAttach ->    <- NICStatusAnswer with one descriptor: memory with
 //                      text, sealed
 //
-// The descriptors: memory with two rings of frames (NICRings); an eventfd, the NIC's doorbell,
+// The descriptors: memory with rings of frames (NICRings); an eventfd, the NIC's doorbell,
 // which the program writes; the reading end of a pipe, the program's doorbell. A program can change
 // the flags of both, so the NIC reads and writes neither: a call of it might wait. It waits for the
 // eventfd by an edge-triggered epoll, and has the pipe's other end.
@@ -17,7 +17,7 @@
 #include <string>
 
 #include "device/device_config.h"
-#include "host/local/frame_ring.h"
+#include "host/nic/class_rings.h"
 #include "host/os/descriptor.h"
 #include "host/os/error.h"
 #include "host/os/mapping.h"
@@ -25,7 +25,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4336;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4337;  // changes with the layout of any message
 
 enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
 
@@ -50,10 +50,6 @@ struct NICAttached {
   std::array<u16, kMaxPKeysOfFunction> p_keys{};
   std::array<char, 64> address{};  // as VERBENA_ADDRESS has it
   std::array<char, 200> text{};
-};
-
-struct NICRings {
-  FrameRing to_nic, to_program;
 };
 
 // The text may be longer than a message of the socket, and the NIC waits for no reader: it is in

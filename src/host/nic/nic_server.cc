@@ -383,7 +383,7 @@ u32 NICServer::heaviest(Time now, Round round) {
 
 bool NICServer::is_pending(Time now, Round round) {
   return std::ranges::any_of(functions_, [&](NICFunction& function) {
-    return is_served(function, now, round) && function.may_send(now) && function.has_more();
+    return is_served(function, now, round) && function.may_send(now);
   });
 }
 
@@ -405,8 +405,8 @@ bool NICServer::serve_round(Time now, Round round) {
     if (function.deficit <= 0) continue;
     const u64 sent = function.send(static_cast<u64>(function.deficit), now, *this);
     function.flush();
-    function.deficit -= static_cast<i64>(sent);
-    if (!function.may_send(now)) function.deficit = std::min<i64>(function.deficit, 0);
+    // What its rates or its rings kept it from sending is no share of a later round.
+    function.deficit = std::min<i64>(function.deficit - static_cast<i64>(sent), 0);
     rate_.on_sent(sent);
     any = any || sent != 0;
   }

@@ -50,7 +50,7 @@ Expected<void> NICLink::attach(u32 wanted_slot) {
   reader_.reset();
   writer_.reset();
   attachment_ = std::move(*attachment);
-  writer_.emplace(rings().to_nic);
+  writer_.emplace(rings());
   reader_.emplace(rings().to_program);
   for (const int fd : {attachment_.doorbell_of_program.get(), attachment_.socket.get()}) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
@@ -71,7 +71,8 @@ void NICLink::append(const EgressFrame& frame) {
 bool NICLink::append_packet(const EgressFrame& frame, u32 packet) {
   const std::size_t size = frame.transport_size() + kICRCSize;
   u8* const out = is_alive_ && size <= FrameRing::kMaxBody
-                      ? writer_->add({frame.source, frame.destination}, static_cast<u32>(size))
+                      ? writer_->add(frame.traffic_class, {frame.source, frame.destination},
+                                     static_cast<u32>(size))
                       : nullptr;
   if (out == nullptr) return false;
   FrameRing::Header& header = writer_->last();
@@ -90,8 +91,7 @@ bool NICLink::append_packet(const EgressFrame& frame, u32 packet) {
 void NICLink::flush() {
   may_wait_ = true;
   waiting_ = waiting_bytes_ = 0;
-  if (!is_alive_ || !writer_->publish() || writer_->is_watched()) return;
-  ring_doorbell(attachment_.doorbell_of_nic.get());
+  if (is_alive_ && writer_->publish()) ring_doorbell(attachment_.doorbell_of_nic.get());
 }
 
 bool NICLink::receive(Look look) {

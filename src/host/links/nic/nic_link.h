@@ -56,7 +56,7 @@ class NICLink final : public Link {
 
   std::string path_, function_;
   NICAttachment attachment_{};
-  std::optional<FrameRingWriter> writer_;
+  std::optional<ClassWriters> writer_;
   std::optional<FrameRingReader> reader_;
   Descriptor poll_;  // an epoll of the doorbell and the socket, which may become others
   std::array<int, 1> descriptors_{-1};
