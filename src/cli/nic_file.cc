@@ -16,7 +16,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr u32 kMostPKeys = 64, kMostWeight = 1000, kMaxVLANId = 4094;
+constexpr u32 kMostPKeys = 64, kMostWeight = 1000, kMaxVLANId = 4094, kMostGroups = 256;
 
 // Reads one file; the first mistake ends it.
 class NICFileReader {
@@ -43,7 +43,7 @@ class NICFileReader {
         note(settings.error().message);
     }
     for (const YAML::Node& node : list_of(root, "functions"))
-      config.functions.push_back(function_of(node));
+      config.functions.push_back(function_of(node, config.encryption.has_value()));
     if (config.functions.empty()) note("functions: at least one is needed");
     std::set<std::string> names;
     for (const host::NICFunctionConfig& function : config.functions)
@@ -115,12 +115,30 @@ class NICFileReader {
     return 0;
   }
 
-  host::NICFunctionConfig function_of(const YAML::Node& node) {
+  host::NICFunctionConfig function_of(const YAML::Node& node, bool is_encrypted) {
     host::NICFunctionConfig out;
     expect_keys(node,
-                {"name", "user", "group", "address", "p_keys", "weight", "priority", "guaranteed",
-                 "max", "burst", "traffic_classes", "vni", "vlan", "programs", "qps", "mrs", "cqes",
-                 "registered_bytes", "connections"},
+                {"name",
+                 "user",
+                 "group",
+                 "address",
+                 "p_keys",
+                 "weight",
+                 "priority",
+                 "guaranteed",
+                 "max",
+                 "burst",
+                 "traffic_classes",
+                 "vni",
+                 "vlan",
+                 "multicast",
+                 "groups",
+                 "programs",
+                 "qps",
+                 "mrs",
+                 "cqes",
+                 "registered_bytes",
+                 "connections"},
                 "a function");
     out.name = text_of(node, "name", "");
     if (out.name.empty() || !std::ranges::all_of(out.name, is_of_name))
@@ -134,6 +152,8 @@ class NICFileReader {
     if (child(node, "p_keys").IsDefined()) out.p_keys = p_keys_of(list_of(node, "p_keys"));
     out.vni = vni_of(node);
     out.vlan = vlan_of(node);
+    out.has_multicast = has_multicast(node, !out.vni && !out.vlan && !is_encrypted);
+    out.max_groups = static_cast<u32>(number_of(node, "groups", out.max_groups, kMostGroups));
     out.weight = static_cast<u32>(number_of(node, "weight", 1, kMostWeight));
     if (out.weight == 0) note("weight: 1 at least");
     out.priority = static_cast<u32>(number_of(node, "priority", 0, host::kMaxNICPriority));
@@ -187,6 +207,12 @@ class NICFileReader {
     const u64 vlan = number_of(node, "vlan", 0, kMaxVLANId);
     if (vlan == 0) note(fmt::format("vlan: a number of 1 to {} is needed", kMaxVLANId));
     return static_cast<u16>(vlan);
+  }
+  bool has_multicast(const YAML::Node& node, bool is_possible) {
+    const std::string text = text_of(node, "multicast", is_possible ? "true" : "false");
+    if (text != "true" && text != "false") note("multicast: true or false");
+    if (text == "true" && !is_possible) note("multicast: not with vni, vlan or encryption");
+    return text == "true";
   }
   // An address belongs to one network, and in a VLAN to one function.
   void check_networks(const host::NICConfig& config) {

@@ -42,7 +42,7 @@ struct DeviceLimits {
   u32 max_srq_wr = 32767;
   u32 max_xrcd = 65536;
   u32 max_ah = 1u << 20;
-  u32 max_multicast_groups = 256;  // with a QP attached
+  u32 max_multicast_groups = 256;  // with a QP attached; 0: no multicast
   u32 max_qps_of_group = 256;      // attached to one group
   u8 max_rd_atomic = 16;           // responder resources of a QP: max_dest_rd_atomic
   u8 max_init_rd_atomic = 128;     // outstanding READs and atomics of a QP: max_rd_atomic

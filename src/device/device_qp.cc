@@ -168,6 +168,7 @@ Status Device::attach_multicast(QueuePair* qp, const GID& group) {
   });
   if (qp->attributes.type != QPType::kUD || !group.is_multicast() || !has_family)
     return Status::kInvalidArgument;
+  if (impl_->config.limits.max_multicast_groups == 0) return Status::kNotSupported;
   return impl_->multicast.attach(*qp, group);
 }
 

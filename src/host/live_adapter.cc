@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 
 #include "device/port/frame_check.h"
@@ -339,9 +340,10 @@ Status LiveAdapter::attach_multicast(QueuePair* qp, const GID& group) {
   const bool is_member = device_.receives_multicast(group);
   if (const Status status = device_.attach_multicast(qp, group); status != Status::kOk || is_member)
     return status;
-  if (link_->join_multicast(group)) return Status::kOk;
+  const Expected<void> joined = link_->join_multicast(group);
+  if (joined) return Status::kOk;
   CHECK(device_.detach_multicast(qp, group) == Status::kOk);
-  return Status::kNoMemory;
+  return joined.error().error == EOPNOTSUPP ? Status::kNotSupported : Status::kNoMemory;
 }
 
 Status LiveAdapter::detach_multicast(QueuePair* qp, const GID& group) {

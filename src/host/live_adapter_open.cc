@@ -77,6 +77,7 @@ DeviceConfig config_on_nic(const LocalAddress& address, const NICAttached& funct
   if (function.max_cqe != 0) config.limits.max_cqe = function.max_cqe;
   if (function.max_registered_bytes != 0)
     config.limits.max_registered_bytes = function.max_registered_bytes;
+  config.limits.max_multicast_groups = function.max_groups;
   config.p_keys.clear();
   for (u32 i = 0; i < std::min(function.p_key_count, NICAttached::kMaxPKeysOfFunction); ++i)
     config.p_keys.push_back(PKey{function.p_keys[i]});

@@ -18,6 +18,7 @@ namespace verbena::fuzz {
 namespace {
 
 const GID kOwn = GID::from_ipv4(0x0a000001), kOther = GID::from_ipv4(0x0a000002);
+const GID kGroup = GID::from_ipv4(0xef010203);
 constexpr u32 kSlotOfTenant = 5, kOwnVNI = 5001;
 
 void check_psp(std::span<const u8> in) {
@@ -69,10 +70,12 @@ void check_vxlan(std::span<const u8> in) {
 }
 
 void check_filter(std::span<const u8> in) {
-  const host::NICFilter filter({kOwn}, {PKey{0xffff}});
+  const host::NICFilter filter({kOwn}, {PKey{0xffff}}, host::NICGroups::kAll);
   CHECK(filter.check_sent(kOther, kOwn, in, kSlotOfTenant) != host::NICRefusal::kNone);
   const bool passes = filter.check_sent(kOwn, kOther, in, kSlotOfTenant) == host::NICRefusal::kNone;
   if (passes) CHECK(BTH::decode(in)->p_key == PKey{0xffff});
+  if (filter.check_sent(kOwn, kGroup, in, kSlotOfTenant) == host::NICRefusal::kNone)
+    CHECK(BTH::decode(in)->dest_qp == kMulticastQPN);
   (void)host::asks_for_connection(in);
 }
 

@@ -5,11 +5,13 @@ and the end of either side by SIGKILL.
 usage: nic_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import errno
 import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -44,6 +46,11 @@ BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no r
              ("traffic_classes: [{class: 5, dscp: [1]}, {class: 4, dscp: [1]}]", "dscp: 1 is"),
              ("traffic_classes: [{class: 5, max: 0}]", "max: 0 is no rate"),
              ("traffic_classes: [{class: 5, weight: 2}]", "no such key: weight"),
+             ("multicast: 1", "multicast: true or false"),
+             ("multicast: true, vni: 5", "multicast: not with vni, vlan or encryption"),
+             ("multicast: true, vlan: 5", "multicast: not with vni, vlan or encryption"),
+             ("groups: 257", "groups: 257 is no number up to 256"),
+             ("groups: -1", "groups: -1 is no number"),
              ("p_keys: []", "p_keys"), ("p_keys: [0x8000]", "p_keys"), ("qps: -1", "qps: -1"))
 
 
@@ -194,6 +201,82 @@ class NICTest(unittest.TestCase):
         self.assertEqual(done.process.returncode, 0, str(done))
         self.assertGreater(self.counters("a", "red")["sent_packets"], 100)
         self.assertGreater(self.counters("a", "blue")["sent_packets"], 100)
+
+    def members(self, function):
+        [found] = [f for f in self.status("a")["functions"] if f["name"] == function]
+        return sum(len(program["groups"]) for program in found["programs"])
+
+    @staticmethod
+    def group(number):
+        """A group of this run alone."""
+        return f"239.{os.getpid() // 250 % 250}.{os.getpid() % 250}.{number}"
+
+    @staticmethod
+    def sockets_of(group):
+        """The sockets of this host that are bound to the group's port."""
+        bound = socket.inet_aton(group)[::-1].hex().upper()  # as /proc/net/udp has it
+        return [row for row in harness.sockets("udp", harness.ROCE_PORT)
+                if row[1].startswith(bound)]
+
+    def mckey(self, address, *options, nic=True):
+        program = BUILD.start("mckey", "-b", address, *options,
+                              environment=self.environment("a", address) if nic
+                              else {"VERBENA_ADDRESS": address})
+        self.programs.append(program)
+        return program
+
+    def received(self, *receivers):
+        for receiver in receivers:
+            self.assertEqual(receiver.wait(60), 0, str(receiver))
+            self.assertIn("data transfers complete", receiver.output(), str(receiver))
+
+    def test_multicast_to_functions(self):
+        """From a device of a process to two programs of a function and one of another."""
+        red, blue = f"{PREFIX}.27", f"{PREFIX}.28"
+        self.start_nic("a", [("red", red, ""), ("blue", blue, "")])
+        options = ("-m", self.group(20))
+        receivers = [self.mckey(address, *options) for address in (red, red, blue)]
+        harness.wait_until(lambda: self.members("red") == 2 and self.members("blue") == 1, 30,
+                           "they have joined")
+        self.received(self.mckey(f"{PREFIX}.29", "-s", "-o", *options, nic=False), *receivers)
+        harness.wait_until(lambda: not self.members("red"), 30, "they have left")
+        self.assertGreaterEqual(self.counters("a", "red")["received_from_groups"], 20)
+
+    def test_multicast_from_a_function(self):
+        """From a program that is no member to one of another function, and to a device of a
+        process."""
+        red, blue, plain = f"{PREFIX}.27", f"{PREFIX}.28", f"{PREFIX}.29"
+        self.start_nic("a", [("red", red, ""), ("blue", blue, "")])
+        options = ("-m", self.group(21))
+        receivers = [self.mckey(red, *options), self.mckey(plain, *options, nic=False)]
+        harness.wait_until(lambda: len(self.sockets_of(self.group(21))) == 2, 30,
+                           "they have joined")
+        self.received(self.mckey(blue, "-s", "-o", *options), *receivers)
+        self.assertGreaterEqual(self.counters("a", "blue")["sent_to_groups"], 10)
+
+    def test_multicast_of_perftest(self):
+        mgid = ":".join(["0"] * 10 + ["255", "255", *self.group(30).split(".")])
+        red = f"{PREFIX}.27"
+        self.start_nic("a", [("red", red, ""), ("blue", f"{PREFIX}.28", "")])
+        command = ("ib_send_bw", "-F", "-c", "UD", "-g", "-M", mgid, "-n", "200", "-s", "1024")
+        self.pair_on_functions(command, (*command, red))
+        self.assertGreaterEqual(self.counters("a", "blue")["sent_to_groups"], 200)
+
+    def test_no_multicast(self):
+        """A program is told that a function has none; a killed one leaves its groups."""
+        red, blue = f"{PREFIX}.27", f"{PREFIX}.28"
+        self.start_nic("a", [("red", red, ", multicast: false"), ("blue", blue, ", groups: 1")])
+        options = ("-m", self.group(31))
+        refused = self.mckey(red, *options)
+        refused.wait(60)
+        self.assertIn(f"RDMA_CM_EVENT_MULTICAST_ERROR, error: {-errno.EOPNOTSUPP}",
+                      refused.output())
+        member = self.mckey(blue, *options)
+        harness.wait_until(lambda: self.members("blue") == 1, 30, "it has joined")
+        self.assertEqual(len(self.sockets_of(self.group(31))), 1)
+        member.kill()
+        harness.wait_until(lambda: self.members("blue") == 0, 30, "it has left")
+        self.assertEqual(self.sockets_of(self.group(31)), [])
 
     def bandwidths(self, nic, functions, seconds):
         """Gb/s of each function's program, which all write to functions of another NIC at once."""

@@ -29,6 +29,8 @@ struct NICFunctionConfig {
   u64 max_bps = 0;            // 0: no limit
   u64 burst_bytes = 1 << 20;
   TrafficClasses classes{};                 // of the packets of all its programs
+  bool has_multicast = false;               // sends to groups and joins them: without VNI and VLAN
+  u32 max_groups = 16;                      // that a program has joined at a time
   u32 max_programs = 64;                    // attached at a time
   u32 max_qp = 0, max_mr = 0, max_cqe = 0;  // of each program's device; 0: the device's own
   u64 max_registered_bytes = 0;             // of each program's device; 0: no limit

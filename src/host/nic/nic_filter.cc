@@ -39,13 +39,20 @@ NICRefusal NICFilter::check_sent(const GID& source, const GID& destination,
   const std::optional<PacketView> packet = PacketView::decode(transport);
   if (!packet) return NICRefusal::kMalformed;
   if (std::ranges::find(addresses_, source) == addresses_.end()) return NICRefusal::kSource;
-  if (destination.is_multicast() || destination.is_ipv4() != source.is_ipv4())
-    return NICRefusal::kDestination;
   const BTH& bth = packet->headers.bth;
+  if (destination.is_ipv4() != source.is_ipv4() || !may_go_to(destination, bth))
+    return NICRefusal::kDestination;
   if (std::ranges::find(p_keys_, bth.p_key) == p_keys_.end()) return NICRefusal::kPKey;
   if (traits_of(bth.opcode).deth && !is_own_qpn(packet->headers.deth.source_qp, slot))
     return NICRefusal::kQPN;
   return NICRefusal::kNone;
+}
+
+// Only datagrams go to groups, and to QP 0xffffff (IBTA 9.4.1).
+bool NICFilter::may_go_to(const GID& destination, const BTH& bth) const {
+  if (!destination.is_multicast()) return true;
+  return groups_ == NICGroups::kAll && bth.opcode.service == Service::kUD &&
+         bth.dest_qp == kMulticastQPN;
 }
 
 NICRefusal NICFilter::check_received(const IngressFrame& frame, SeenFrames& seen) const {

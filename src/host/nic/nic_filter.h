@@ -14,7 +14,7 @@ enum class NICRefusal : u8 {
   kNone,
   kMalformed,    // no RoCEv2 packet
   kSource,       // not an address of the function
-  kDestination,  // a multicast group, or of another family
+  kDestination,  // of another family, or a multicast group that may not be, or by no datagram
   kPKey,         // of a partition, or with a membership, that the function does not have
   kQPN,          // a source QPN outside of the function's range
   kICRC,         // of what came from the network
@@ -23,10 +23,12 @@ enum class NICRefusal : u8 {
 inline constexpr std::size_t kNICRefusals = 8;
 [[nodiscard]] const char* name_of(NICRefusal refusal);
 
+enum class NICGroups : u8 { kNone, kAll };  // multicast groups that a function may send to
+
 class NICFilter {
  public:
-  NICFilter(std::vector<GID> addresses, std::vector<PKey> p_keys)
-      : addresses_(std::move(addresses)), p_keys_(std::move(p_keys)) {}
+  NICFilter(std::vector<GID> addresses, std::vector<PKey> p_keys, NICGroups groups)
+      : addresses_(std::move(addresses)), p_keys_(std::move(p_keys)), groups_(groups) {}
 
   // `transport`: BTH .. end of pad. `slot`: of the sending device's QPNs.
   [[nodiscard]] NICRefusal check_sent(const GID& source, const GID& destination,
@@ -35,8 +37,11 @@ class NICFilter {
   [[nodiscard]] NICRefusal check_received(const IngressFrame& frame, SeenFrames& seen) const;
 
  private:
+  [[nodiscard]] bool may_go_to(const GID& destination, const BTH& bth) const;
+
   std::vector<GID> addresses_;
   std::vector<PKey> p_keys_;
+  NICGroups groups_;
 };
 
 // Whether it asks for a connection: a CM REQ or a SIDR_REQ.

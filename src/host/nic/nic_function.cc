@@ -67,6 +67,12 @@ void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
 // The lowest class of a set that is not empty.
 u32 lowest_of(u32 classes) { return static_cast<u32>(std::countr_zero(classes)); }
 
+std::string groups_text(const std::vector<GID>& groups) {
+  std::string out;
+  for (const GID& group : groups) out += (out.empty() ? "\"" : ", \"") + group.to_string() + "\"";
+  return "[" + out + "]";
+}
+
 u32 overhead_of(const NICFunctionConfig& config, bool is_encrypted) {
   if (is_encrypted) return kPSPOverheadBytes + (config.vni ? PSPHeader::kCookieSize : 0);
   return config.vni ? kVXLANOverheadBytes : 0;
@@ -83,7 +89,8 @@ Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config) {
 }
 
 NICFilter NICFunction::filter_of(const NICFunctionConfig& config) const {
-  return NICFilter(address_.all(), p_keys_of(config));
+  return NICFilter(address_.all(), p_keys_of(config),
+                   config.has_multicast ? NICGroups::kAll : NICGroups::kNone);
 }
 
 void NICFunction::set_rates() {
@@ -96,10 +103,22 @@ void NICFunction::set_rates() {
 }
 
 void NICFunction::reconfigure(const NICFunctionConfig& config) {
+  const bool had_multicast = config_.has_multicast;
   config_ = config;
   filter_ = filter_of(config);
   set_rates();
   for (const auto& program : programs_) program->from_program->set_classes(config_.classes.of_dscp);
+  if (had_multicast != config_.has_multicast) apply_multicast();
+}
+
+// The programs stay in their groups as they know it; their links receive from them or do not.
+void NICFunction::apply_multicast() {
+  for (const auto& program : programs_)
+    for (const GID& group : program->groups)
+      if (config_.has_multicast)
+        (void)program->link->join_multicast(group);
+      else
+        program->link->leave_multicast(group);
 }
 
 bool NICFunction::admits(uid_t user, gid_t group) const {
@@ -182,6 +201,29 @@ void NICFunction::detach(const Program& program) {
   share_management();
 }
 
+// --- multicast
+
+Expected<void> NICFunction::join(Program& program, const GID& group) {
+  if (std::ranges::find(program.groups, group) != program.groups.end()) return {};
+  const auto refuse = [&](int error, const std::string& why) {
+    ++counters_.refused_joins;
+    return failure(error, "function " + config_.name + ": " + why);
+  };
+  if (!config_.has_multicast) return refuse(EOPNOTSUPP, "it has no multicast");
+  if (!group.is_multicast()) return refuse(EINVAL, group.to_string() + " is no multicast group");
+  if (program.groups.size() >= config_.max_groups)
+    return refuse(ENOMEM, "a program has " + std::to_string(config_.max_groups) + " groups");
+  if (Expected<void> joined = program.link->join_multicast(group); !joined)
+    return refuse(joined.error().error, joined.error().message);
+  program.groups.push_back(group);
+  return {};
+}
+
+void NICFunction::leave(Program& program, const GID& group) {
+  if (std::erase(program.groups, group) != 0 && config_.has_multicast)
+    program.link->leave_multicast(group);
+}
+
 NICAttached NICFunction::description_of(const Program* program,
                                         const std::optional<EncryptionSettings>& encryption) const {
   NICAttached out{.slot = program == nullptr ? 0 : program->udp->slot(),
@@ -191,6 +233,7 @@ NICAttached NICFunction::description_of(const Program* program,
                   .max_cqe = config_.max_cqe,
                   .is_encrypted = encryption ? 1u : 0u,
                   .max_registered_bytes = config_.max_registered_bytes,
+                  .max_groups = config_.has_multicast ? config_.max_groups : 0,
                   .packet_overhead = overhead_of(config_, encryption.has_value()),
                   .receive_buffer_bytes = program == nullptr ? 0
                                           : program->vlan != nullptr
@@ -297,6 +340,7 @@ u64 NICFunction::send_record(Program& program, u32 traffic_class,
   max_of_class_[own_class].on_sent(size);
   ++counters_.sent_packets;
   counters_.sent_bytes += size;
+  if (to.is_multicast()) ++counters_.sent_to_groups;
   ++counters_.sent_packets_of_class[own_class];
   counters_.sent_bytes_of_class[own_class] += size;
   return size;
@@ -400,6 +444,7 @@ void NICFunction::deliver(Program& program, const IngressFrame& frame) {
   header.hop_limit = frame.hop_limit;
   std::memcpy(out, frame.transport.data(), size);
   ++counters_.received_packets;
+  if (frame.destination.is_multicast()) ++counters_.received_from_groups;
   counters_.received_bytes += size;
 }
 
@@ -419,7 +464,8 @@ std::string NICFunction::text() const {
   for (const auto& program : programs_)
     out += (program == programs_.front() ? "" : ", ") + std::string("{\"pid\": ") +
            std::to_string(program->pid) + ", \"user\": " + std::to_string(program->user) +
-           ", \"slot\": " + std::to_string(program->udp->slot()) + "}";
+           ", \"slot\": " + std::to_string(program->udp->slot()) +
+           ", \"groups\": " + groups_text(program->groups) + "}";
   out += "], \"counters\": {";
   const auto add = [&](const std::string& name, u64 value) {
     out += "\"" + name + "\": " + std::to_string(value) + ", ";
@@ -429,6 +475,9 @@ std::string NICFunction::text() const {
   add("received_packets", counters_.received_packets);
   add("received_bytes", counters_.received_bytes);
   add("receive_dropped", counters_.receive_dropped);
+  add("sent_to_groups", counters_.sent_to_groups);
+  add("received_from_groups", counters_.received_from_groups);
+  add("refused_joins", counters_.refused_joins);
   add("refused_connections", counters_.refused_connections);
   add("broken_rings", counters_.broken_rings);
   add("refused_programs", counters_.refused_programs);

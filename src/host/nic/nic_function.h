@@ -24,6 +24,8 @@ struct NICFunctionCounters {
   u64 refused_connections = 0;  // requests beyond the limit
   u64 broken_rings = 0;         // programs detached, since their ring made no sense
   u64 attached = 0, detached = 0, refused_programs = 0;
+  u64 sent_to_groups = 0, received_from_groups = 0;  // packets
+  u64 refused_joins = 0;
   std::array<u64, kNICRefusals> refused_sent{}, refused_received{};
   std::array<u64, kTrafficClasses> sent_packets_of_class{}, sent_bytes_of_class{};
 };
@@ -54,6 +56,7 @@ class NICFunction {
     std::optional<ClassReaders> from_program;
     std::optional<FrameRingWriter> to_program;
     SeenFrames seen;
+    std::vector<GID> groups{};  // that it has joined
     [[nodiscard]] NICRings& shared() { return *reinterpret_cast<NICRings*>(rings.data()); }
   };
 
@@ -69,6 +72,9 @@ class NICFunction {
   [[nodiscard]] Expected<Program*> attach(Descriptor& socket, const ucred& who, u32 wanted_slot,
                                           const std::optional<EncryptionSettings>& encryption);
   void detach(const Program& program);
+  // A multicast group that it is in is joined once. EOPNOTSUPP: the function has no multicast.
+  [[nodiscard]] Expected<void> join(Program& program, const GID& group);
+  void leave(Program& program, const GID& group);
   [[nodiscard]] bool is_full() const { return programs_.size() >= config_.max_programs; }
   [[nodiscard]] std::vector<std::unique_ptr<Program>>& programs() { return programs_; }
   [[nodiscard]] NICAttached description_of(
@@ -113,6 +119,7 @@ class NICFunction {
   [[nodiscard]] Expected<void> open_link(Program& program, u64 random,
                                          const std::optional<EncryptionSettings>& encryption) const;
   void share_management();
+  void apply_multicast();
   // The classes of which any program has a packet: bit i for class i.
   [[nodiscard]] u32 pending();
   [[nodiscard]] u64 send_of_class(u32 traffic_class, u64 bytes, Time now, NICVLANs& vlans);

@@ -89,6 +89,12 @@ Expected<std::string> status_text_of(const std::string& path, const NICAnswer& a
   return std::string(reinterpret_cast<const char*>(text->data()), text->size());
 }
 
+bool send_group_request(const Descriptor& socket, NICRequest what, const GID& group) {
+  const NICGroupRequest request{.request = what, .group = group};
+  return ::send(socket.get(), &request, sizeof(request), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         sizeof(request);
+}
+
 bool write_all(int fd, const std::string& text) {
   std::size_t done = 0;
   while (done < text.size()) {
@@ -140,6 +146,25 @@ Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot,
                        .doorbell_of_nic = std::move(of_nic),
                        .doorbell_of_program = std::move(of_program),
                        .rings = std::move(*rings)};
+}
+
+// An answer about another group comes late: its join has been given up.
+Expected<void> join_group_on_nic(const std::string& path, const Descriptor& socket,
+                                 const GID& group) {
+  if (!send_group_request(socket, NICRequest::kJoin, group)) return nic_failure(path, errno);
+  for (NICGroupAnswer told; told.group != group;) {
+    const Expected<NICAnswer> answer = await_nic_answer(path, socket);
+    if (!answer) return tl::unexpected(answer.error());
+    if (answer->bytes.size() != sizeof(told)) return nic_failure(path, EPROTO);
+    std::memcpy(&told, answer->bytes.data(), sizeof(told));
+    if (told.group == group && told.error != 0)
+      return failure(told.error, "verbena nic at " + path + ": " + text_of(told.text));
+  }
+  return {};
+}
+
+void leave_group_on_nic(const Descriptor& socket, const GID& group) {
+  (void)send_group_request(socket, NICRequest::kLeave, group);
 }
 
 Expected<NICAttached> function_on_nic(const std::string& path, const std::string& function) {

@@ -4,6 +4,7 @@
 //
 //   a device           NICAttach ->    <- NICAttached with three descriptors, or an error
 //                      and stays: when either end closes, the virtual function is detached
+//                      NICGroupRequest ->   <- NICGroupAnswer, if it asks to join
 //   `verbena nic status`   NICAttach ->    <- NICStatusAnswer with one descriptor: memory with
 //                      text, sealed
 //
@@ -27,7 +28,7 @@ namespace verbena::host {
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
 inline constexpr u32 kNICVersion = 0x564e4337;  // changes with the layout of any message
 
-enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
+enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus, kJoin, kLeave };
 
 struct NICAttach {
   u32 version = kNICVersion;
@@ -45,10 +46,24 @@ struct NICAttached {
   u32 max_qp = 0, max_mr = 0, max_cqe = 0;
   u32 is_encrypted = 0;  // 1: the NIC encrypts what it sends
   u64 max_registered_bytes = 0;
+  u32 max_groups = 0;       // 0: no multicast
   u32 packet_overhead = 0;  // bytes that encryption adds to each
   u32 receive_buffer_bytes = 0;
   std::array<u16, kMaxPKeysOfFunction> p_keys{};
   std::array<char, 64> address{};  // as VERBENA_ADDRESS has it
+  std::array<char, 200> text{};
+};
+
+// kJoin or kLeave, of a multicast group.
+struct NICGroupRequest {
+  u32 version = kNICVersion;
+  NICRequest request = NICRequest::kJoin;
+  GID group{};
+};
+struct NICGroupAnswer {
+  u32 version = kNICVersion;
+  i32 error = 0;  // errno; then `text` says why
+  GID group{};
   std::array<char, 200> text{};
 };
 
@@ -71,6 +86,10 @@ struct NICAttachment {
 // Attaches to a function. Waits for a few seconds. `function`: as in NICAttach.
 [[nodiscard]] Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot,
                                                     const std::string& function = "");
+// Joins a multicast group, with the socket of an attachment. Waits as above.
+[[nodiscard]] Expected<void> join_group_on_nic(const std::string& path, const Descriptor& socket,
+                                               const GID& group);
+void leave_group_on_nic(const Descriptor& socket, const GID& group);
 // The function that this process would get. Its slot is 0.
 [[nodiscard]] Expected<NICAttached> function_on_nic(const std::string& path,
                                                     const std::string& function = "");

@@ -23,6 +23,7 @@ namespace {
 constexpr int kBacklogOfNIC = 64;
 constexpr Duration kControlInterval = ms(1);  // between looks at control sockets while it polls
 constexpr i64 kLongestSleepMs = 100;
+constexpr u32 kRequestsAtOnce = 16;          // of a program that are answered together
 constexpr u32 kOfLink = 0, kOfDoorbell = 1;  // events of the poll
 
 NICAttached nic_refusal(int error, const std::string& why) {
@@ -137,13 +138,10 @@ void NICServer::watch_descriptor(int fd) {
   (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-// The doorbell is never read. An attached program has nothing to say on its socket: what it writes
-// there wakes nobody.
+// The doorbell is never read.
 void NICServer::watch_program(const NICFunction::Program& program) {
   epoll_event rung{.events = EPOLLIN | EPOLLET, .data = {.u32 = kOfDoorbell}};
   (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, program.doorbell_of_nic.get(), &rung);
-  epoll_event ended{.events = EPOLLRDHUP, .data = {.u32 = kOfLink}};
-  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_MOD, program.socket.get(), &ended);
   for (const int fd : program.link->descriptors()) watch_descriptor(fd);
 }
 
@@ -174,7 +172,7 @@ void NICServer::serve_controls(Time) {
       if (control.is_open() && !is_closed(control.get())) left.push_back(std::move(control));
     }
   for (Descriptor& control : left) controls_.push_back(std::move(control));
-  drop_the_gone();
+  serve_programs();
 }
 
 // Returns true if the client was answered, and the socket is closed or belongs to a program now.
@@ -202,6 +200,8 @@ bool NICServer::answer_control(Descriptor& socket) {
       return true;
     }
     case NICRequest::kAttach: attach(std::move(socket), request, who); return true;
+    case NICRequest::kJoin:
+    case NICRequest::kLeave: break;
   }
   socket.reset();
   return true;
@@ -250,10 +250,29 @@ void NICServer::attach(Descriptor socket, const NICAttach& request, const ucred&
   watch_program(**program);
 }
 
-void NICServer::drop_the_gone() {
+// A message of another kind is ignored.
+void NICServer::answer_program(NICFunction& function, NICFunction::Program& program) {
+  NICGroupRequest request;
+  for (u32 i = 0; i < kRequestsAtOnce; ++i) {
+    const ssize_t size =
+        ::recv(program.socket.get(), &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+    if (size <= 0) return;
+    if (size != sizeof(request) || request.version != kNICVersion) continue;
+    if (request.request == NICRequest::kLeave) function.leave(program, request.group);
+    if (request.request != NICRequest::kJoin) continue;
+    const Expected<void> joined = function.join(program, request.group);
+    NICGroupAnswer answer{.error = joined ? 0 : joined.error().error, .group = request.group};
+    if (!joined) put_text(answer.text, joined.error().message);
+    (void)send_with_descriptors(program.socket.get(),
+                                {reinterpret_cast<const u8*>(&answer), sizeof(answer)}, {});
+  }
+}
+
+void NICServer::serve_programs() {
   for (NICFunction& function : functions_)
     for (std::size_t i = 0; i < function.programs().size();) {
       NICFunction::Program& program = *function.programs()[i];
+      if (is_readable(program.socket.get())) answer_program(function, program);
       if (program.from_program->is_broken()) function.note_broken_ring();
       if (is_closed(program.socket.get()) || program.from_program->is_broken())
         detach(function, program);

@@ -50,7 +50,9 @@ class NICServer final : private NICVLANs {
   [[nodiscard]] NICFunction* function_at(u16 vlan, const GID& address) override;
   void answer_status(const Descriptor& socket) const;
   void answer_with(const Descriptor& socket, const NICAttached& answer);
-  void drop_the_gone();
+  // Answers the programs, and detaches those that have ended.
+  void serve_programs();
+  static void answer_program(NICFunction& function, NICFunction::Program& program);
   [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
   bool transmit(Time now);
   [[nodiscard]] bool has_work();

@@ -121,6 +121,7 @@ void NICLink::try_to_return(Time now) {
     leave();
     return;
   }
+  for (const GID& group : groups_) (void)join_group_on_nic(path_, attachment_.socket, group);
   has_returned_ = true;
 }
 
@@ -153,8 +154,14 @@ bool NICLink::on_listening(Listening listening) {
 }
 
 Expected<void> NICLink::join_multicast(const GID& group) {
-  return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
-                                 ": a virtual function has no multicast");
+  Expected<void> joined = join_group_on_nic(path_, attachment_.socket, group);
+  if (joined) groups_.push_back(group);
+  return joined;
+}
+
+void NICLink::leave_multicast(const GID& group) {
+  std::erase(groups_, group);
+  leave_group_on_nic(attachment_.socket, group);
 }
 
 void NICLink::leave() {

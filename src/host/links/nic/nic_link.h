@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "host/links/link.h"
 #include "host/nic/nic_protocol.h"
@@ -37,7 +38,7 @@ class NICLink final : public Link {
   [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
   [[nodiscard]] bool on_listening(Listening listening) override;
   [[nodiscard]] Expected<void> join_multicast(const GID& group) override;
-  void leave_multicast(const GID& /*group*/) override {}
+  void leave_multicast(const GID& group) override;
   void leave() override;
   void abandon() override { leave(); }
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
@@ -58,7 +59,8 @@ class NICLink final : public Link {
   NICAttachment attachment_{};
   std::optional<ClassWriters> writer_;
   std::optional<FrameRingReader> reader_;
-  Descriptor poll_;  // an epoll of the doorbell and the socket, which may become others
+  std::vector<GID> groups_;  // that the device has joined
+  Descriptor poll_;          // an epoll of the doorbell and the socket, which may become others
   std::array<int, 1> descriptors_{-1};
   FrameRingReader::Record record_;
   Time next_retry_ = Time::never();

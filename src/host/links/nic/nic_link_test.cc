@@ -12,6 +12,7 @@
 #include "host/sharing/qpn_slot.h"
 #include "transport/train.h"
 #include "wire/ib/aeth.h"
+#include "wire/ib/deth.h"
 
 namespace verbena::host {
 namespace {
@@ -19,22 +20,29 @@ namespace {
 class NICLinkTest : public testing::Test {
  protected:
   void SetUp() override {
-    const NICConfig config{.socket = path_,
-                           .functions = {{.name = "red", .address = "127.88.2.1"},
-                                         {.name = "blue", .address = "127.88.2.2"}}};
-    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config);
-    ASSERT_TRUE(opened.has_value()) << opened.error().message;
-    server_ = std::move(*opened);
-    thread_ = std::thread([this] { server_->run(stop_.get(), [] {}); });
+    start_nic();
     for (const bool is_red : {true, false}) {
       auto link = NICLink::open(path_, is_red ? "red" : "blue");
       ASSERT_TRUE(link.has_value()) << link.error().message;
       (is_red ? red_ : blue_) = std::move(*link);
     }
   }
-  void TearDown() override {
+  void TearDown() override { stop_nic(); }
+  void start_nic() {
+    const NICConfig config{
+        .socket = path_,
+        .functions = {{.name = "red", .address = "127.88.2.1", .has_multicast = true},
+                      {.name = "blue", .address = "127.88.2.2", .has_multicast = true}}};
+    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    server_ = std::move(*opened);
+    stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+    thread_ = std::thread([this] { server_->run(stop_.get(), [] {}); });
+  }
+  void stop_nic() {
     ring_doorbell(stop_.get());
     if (thread_.joinable()) thread_.join();
+    server_.reset();
   }
 
   EgressFrame frame_of(Op op, std::span<const u8> payload, Urgency urgency) {
@@ -65,7 +73,7 @@ class NICLinkTest : public testing::Test {
 
   const std::string path_ = "/tmp/verbena-nic-link-test-" + std::to_string(::getpid());
   std::unique_ptr<NICServer> server_;
-  Descriptor stop_{::eventfd(0, EFD_CLOEXEC)};
+  Descriptor stop_;
   std::thread thread_;
   std::unique_ptr<NICLink> red_, blue_;
   u32 psn_ = kMask24 - 5;  // it wraps around
@@ -113,6 +121,39 @@ TEST_F(NICLinkTest, MuchIsNotKeptUntilTheEnd) {
   for (u32 i = 0; i < 20; ++i) red_->append(frame_of(Op::kSendOnly, payload, Urgency::kNow));
   EXPECT_GE(arrivals(15).size(), 15u);
   red_->flush();
+}
+
+// The device does not know that another NIC has its function now.
+TEST_F(NICLinkTest, ALinkIsInItsGroupsAgainAfterARestartOfTheNIC) {
+  const GID group = GID::from_ipv4(0xef590000 | (static_cast<u32>(::getpid()) & 0xffff));
+  ASSERT_TRUE(blue_->join_multicast(group).has_value());
+  stop_nic();
+  start_nic();
+  const auto has_returned = [](NICLink& link) {
+    (void)link.receive(Look::kEverywhere);
+    IngressFrame frame;
+    (void)link.poll_frame(frame, monotonic_now());
+    return link.take_return();
+  };
+  bool red_is_back = false, blue_is_back = false;
+  for (const Time end = monotonic_now() + sec(10);
+       !(red_is_back && blue_is_back) && monotonic_now() < end; sleep_for(ms(5))) {
+    red_is_back = has_returned(*red_) || red_is_back;
+    blue_is_back = has_returned(*blue_) || blue_is_back;
+  }
+  ASSERT_TRUE(red_is_back && blue_is_back);
+  const std::vector<u8> payload(64, 5);
+  EgressFrame frame = frame_of(Op::kSendOnly, payload, Urgency::kNow);
+  frame.destination = group;
+  BTH{.opcode = {Service::kUD, Op::kSendOnly}, .dest_qp = kMulticastQPN}.encode(
+      std::span(frame.headers).first<BTH::kSize>());
+  DETH{.source_qp = first_qpn_of(red_->function().slot)}.encode(
+      std::span(frame.headers).subspan<BTH::kSize>().first<DETH::kSize>());
+  frame.headers_size = BTH::kSize + DETH::kSize;
+  red_->append(frame);
+  red_->flush();
+  EXPECT_EQ(arrivals(1).size(), 1u);
+  blue_->leave_multicast(group);
 }
 
 }  // namespace
