@@ -16,10 +16,10 @@ namespace verbena::host {
 inline constexpr u32 kMaxNICPriority = 7;
 
 struct NICFunctionConfig {
-  std::string name;
+  std::string name{};
   std::optional<uid_t> user{};   // who may attach: this user,
   std::optional<gid_t> group{};  // or this group; neither: only the NIC's own user
-  std::string address;           // of this host: as VERBENA_ADDRESS
+  std::string address{};         // of this host: as VERBENA_ADDRESS
   std::vector<u16> p_keys{0xffff};
   std::optional<u32> vni{};   // of the virtual network; nullopt: none
   std::optional<u16> vlan{};  // of IEEE 802.1Q, not with a VNI; nullopt: none

@@ -320,9 +320,8 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
     functions.push_back(std::move(function));
   }
   functions_ = std::move(functions);
-  next_function_ = {};
   config_ = config;
-  rate_ = TokenBucket(config.rate_bps, kBurstOfAll);
+  scheduler_ = NICScheduler<NICFunction>(config.rate_bps);
   return {};
 }
 
@@ -367,74 +366,18 @@ bool NICServer::receive(Look look, Time now) {
   return any;
 }
 
-// Guaranteed rates go first. Then a priority is served only when no higher one could send.
 bool NICServer::transmit(Time now) {
-  if (!has_work()) return false;
-  bool any = serve_round(now, Round::kGuaranteed);
-  for (u32 priority = kMaxNICPriority + 1; priority-- > 0;) {
-    const auto round = static_cast<Round>(priority);
-    any = serve_round(now, round) || any;
-    if (is_pending(now, round)) break;
-  }
-  return any;
-}
-
-// Returns false if no program has anything to send. Then no function keeps a share.
-bool NICServer::has_work() {
-  if (std::ranges::any_of(functions_, [](NICFunction& function) { return function.has_more(); }))
-    return true;
-  for (NICFunction& function : functions_) function.deficit = 0;
-  return false;
-}
-
-bool NICServer::is_served(NICFunction& function, Time now, Round round) const {
-  return round == Round::kGuaranteed ? function.is_guaranteed(now)
-                                     : function.config().priority == static_cast<u32>(round);
-}
-
-u32 NICServer::heaviest(Time now, Round round) {
-  u32 most = 1;
-  for (NICFunction& function : functions_)
-    if (is_served(function, now, round) && function.has_more())
-      most = std::max(most, function.config().weight);
-  return most;
-}
-
-bool NICServer::is_pending(Time now, Round round) {
-  return std::ranges::any_of(functions_, [&](NICFunction& function) {
-    return is_served(function, now, round) && function.may_send(now);
-  });
-}
-
-// No turn exceeds kQuantumBytes, whatever the weights: the next round may be a higher priority's.
-bool NICServer::serve_round(Time now, Round round) {
-  const u32 most = heaviest(now, round);
-  std::size_t& turn = next_function_[static_cast<std::size_t>(round)];
-  bool any = false;
-  for (std::size_t i = 0; i < functions_.size(); ++i) {
-    if (!rate_.may_send(now)) break;  // the next round begins with the one whose turn it is
-    NICFunction& function = functions_[turn];
-    turn = (turn + 1) % functions_.size();
-    if (!is_served(function, now, round)) continue;
-    if (!function.has_more()) {
-      function.deficit = 0;
-      continue;
-    }
-    function.deficit += static_cast<i64>(kQuantumBytes * function.config().weight / most);
-    if (function.deficit <= 0) continue;
-    const u64 sent = function.send(static_cast<u64>(function.deficit), now, *this);
+  return scheduler_.serve(functions_, now, [&](NICFunction& function, u64 bytes) {
+    const u64 sent = function.send(bytes, now, *this);
     function.flush();
-    // What its rates or its rings kept it from sending is no share of a later round.
-    function.deficit = std::min<i64>(function.deficit - static_cast<i64>(sent), 0);
-    rate_.on_sent(sent);
-    any = any || sent != 0;
-  }
-  return any;
+    return sent;
+  });
 }
 
 Time NICServer::next_due(Time now) {
   Time due = Time::never();
-  for (NICFunction& function : functions_) due = std::min(due, function.next_due(now, rate_));
+  for (NICFunction& function : functions_)
+    due = std::min(due, function.next_due(now, scheduler_.rate()));
   return due;
 }
 

@@ -1,18 +1,17 @@
 // NICServer: the process that owns the links of all virtual functions. Programs attach to it by a
-// Unix socket and exchange frames with it in shared rings; it checks each frame, shapes each
-// function to its rate, serves higher priorities first, and divides the rest of each priority by
-// weight (deficit round robin). It trusts nothing that a program can write.
+// Unix socket and exchange frames with it in shared rings; it checks each frame, and sends
+// in the order of nic_scheduler.h. It trusts nothing that a program can write.
 //
 // One thread. It polls while there is something to do, and for kSpin after, unless programs want
 // its core; then it sleeps until a doorbell or a link wakes it.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "host/nic/nic_function.h"
+#include "host/nic/nic_scheduler.h"
 #include "host/progress/core_contention.h"
 
 namespace verbena::host {
@@ -20,8 +19,6 @@ namespace verbena::host {
 class NICServer final : private NICVLANs {
  public:
   static constexpr Duration kSpin = us(50);
-  // The heaviest function may send so much in one round, which is what a link sends in one call.
-  static constexpr u64 kQuantumBytes = 60 << 10;
   static constexpr u32 kMaxControls = 256;  // control sockets that have not asked yet
 
   // Listens, and opens all functions.
@@ -36,9 +33,7 @@ class NICServer final : private NICVLANs {
   [[nodiscard]] std::string text() const;  // JSON
 
  private:
-  explicit NICServer(const NICConfig& config)
-      : config_(config), rate_(config.rate_bps, kBurstOfAll) {}
-  static constexpr u64 kBurstOfAll = 1 << 20;
+  explicit NICServer(const NICConfig& config) : config_(config), scheduler_(config.rate_bps) {}
   [[nodiscard]] Expected<void> listen();
   void watch_descriptor(int fd);
   void watch_program(const NICFunction::Program& program);
@@ -55,16 +50,6 @@ class NICServer final : private NICVLANs {
   static void answer_program(NICFunction& function, NICFunction::Program& program);
   [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
   bool transmit(Time now);
-  [[nodiscard]] bool has_work();
-  // The functions that a round serves: those below their guaranteed rate, or those of a priority.
-  enum class Round : u32 { kOfFirstPriority = 0, kGuaranteed = kMaxNICPriority + 1 };
-  static constexpr std::size_t kRounds = kMaxNICPriority + 2;
-  bool serve_round(Time now, Round round);
-  [[nodiscard]] bool is_served(NICFunction& function, Time now, Round round) const;
-  // The largest weight of those that have something to send; 1 if none has.
-  [[nodiscard]] u32 heaviest(Time now, Round round);
-  // Whether a function of the round could send more at once.
-  [[nodiscard]] bool is_pending(Time now, Round round);
   bool receive(Look look, Time now);
   void offer_core(Time now);
   bool sleep(Time now);
@@ -72,12 +57,11 @@ class NICServer final : private NICVLANs {
   [[nodiscard]] Time next_due(Time now);
 
   NICConfig config_;
-  TokenBucket rate_;
+  NICScheduler<NICFunction> scheduler_;
   CoreContention contention_;
   Descriptor listener_, poll_;
   std::vector<Descriptor> controls_;  // that have not asked yet
   std::vector<NICFunction> functions_;
-  std::array<std::size_t, kRounds> next_function_{};  // whose turn it is, of each round
 };
 
 }  // namespace verbena::host
