@@ -5,6 +5,7 @@
 #include "host/links/local_link.h"
 #include "host/links/raw/raw_link.h"
 #include "host/links/source_ports.h"
+#include "host/links/tcp/kernel_stream_opener.h"
 #include "host/links/udp_link.h"
 #include "host/live_adapter.h"
 #include "host/network/gid_table.h"
@@ -248,7 +249,8 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(
     const Session session = (*adapter)->enter();
     LiveAdapter& self = **adapter;
     self.stream_side_ = std::make_unique<StreamSide>(
-        self, self.device_, *tcp, *mpa, address.interface_index, local, std::move(tls));
+        self, self.device_, *tcp, *mpa,
+        std::make_unique<KernelStreamOpener>(address.interface_index), local, std::move(tls));
     self.instruments_.use_streams(self.stream_side_.get());
   }
   if (const auto done = (*adapter)->apply_environment(address); !done)

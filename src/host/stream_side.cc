@@ -3,15 +3,15 @@
 namespace verbena::host {
 
 StreamSide::StreamSide(Adapter& adapter, Device& device, TCPLink& link, const MPAConfig& config,
-                       u32 interface_index, LocalPath* local,
+                       std::unique_ptr<StreamOpener> opener, LocalPath* local,
                        std::unique_ptr<StreamEncryption> encryption)
     : device_(device),
       link_(link),
+      opener_(std::move(opener)),
       encryption_(std::move(encryption)),
       withdrawals_(link.channel(), local),
       streams_(device, link.poll()),
-      manager_(adapter, device, link.poll(), streams_, config, interface_index, local,
-               encryption_.get()) {
+      manager_(adapter, device, link.poll(), streams_, config, *opener_, local, encryption_.get()) {
   if (local == nullptr || !link.poll().watch(link.channel().fd(), EPOLLIN, withdrawals_)) return;
   local->sleep_until_withdrawn();
 }
@@ -56,6 +56,7 @@ bool StreamSide::drain() {
 // Closes the epoll first: the parent shares it, and must still get events of the sockets.
 void StreamSide::abandon() {
   link_.poll().close();
+  opener_->abandon();
   manager_.abandon_all();
   streams_.abandon();
 }

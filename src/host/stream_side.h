@@ -15,7 +15,8 @@ class StreamSide {
   // The adapter's. All outlive this. `local`: nullptr if there is no path to peers on this host.
   // `encryption`: nullptr where connections go in clear.
   StreamSide(Adapter& adapter, Device& device, TCPLink& link, const MPAConfig& config,
-             u32 interface_index, LocalPath* local, std::unique_ptr<StreamEncryption> encryption);
+             std::unique_ptr<StreamOpener> opener, LocalPath* local,
+             std::unique_ptr<StreamEncryption> encryption);
   ~StreamSide();
 
   [[nodiscard]] ConnectionManager& connections() { return manager_; }
@@ -27,10 +28,12 @@ class StreamSide {
   // Reports ends. Returns false if there were none.
   bool drain();
   [[nodiscard]] Time next_timer() const {
-    return std::min(streams_.next_timer(), manager_.next_timer());
+    return std::min({streams_.next_timer(), manager_.next_timer(), opener_->next_timer()});
   }
   bool run_due_timers(Time now) {
-    return streams_.run_due_timers(now) | manager_.run_due_timers(now);
+    const bool returned = opener_->run_due_timers(now);
+    if (returned) manager_.listen_again();
+    return streams_.run_due_timers(now) | manager_.run_due_timers(now) | returned;
   }
   void after_device_timers(Time now) { streams_.resume_reads(now); }
   // Connections that begin from now on. `file` outlives this.
@@ -62,6 +65,7 @@ class StreamSide {
 
   Device& device_;
   TCPLink& link_;
+  std::unique_ptr<StreamOpener> opener_;
   std::unique_ptr<StreamEncryption> encryption_;
   Withdrawals withdrawals_;
   TCPStreams streams_;

@@ -54,16 +54,19 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
     kStream
   };
 
-  Connection(MPAConnectionManager& all, u32 number, StreamSocket socket_of_it, MPASetUp setting_up)
-      : manager(all), id(number), socket(std::move(socket_of_it)), set_up(std::move(setting_up)) {}
-  ~Connection() override {
-    if (socket.is_open()) manager.poll_.forget(socket.get(), *this);
+  Connection(MPAConnectionManager& all, u32 number, MPASetUp setting_up)
+      : manager(all), id(number), set_up(std::move(setting_up)) {}
+  ~Connection() override { forget(); }
+  void forget() {
+    const int fd = connecting.is_open() ? connecting.get() : socket.get();
+    if (fd >= 0) manager.poll_.forget(fd, *this);
   }
   void on_ready(u32 events, Time now) override { manager.on_connection(*this, events, now); }
 
   MPAConnectionManager& manager;
   const u32 id;
-  StreamSocket socket;  // the stream's, in kStream
+  Descriptor connecting;  // the opener's, in kConnecting
+  StreamSocket socket;    // the stream's, in kStream
   MPASetUp set_up;
   std::unique_ptr<StreamCapture> capture;
   Stage stage = Stage::kConnecting;
@@ -77,6 +80,7 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
   }
   u32 listener = 0;
   IPEndpoint local{}, remote{};
+  u32 segment_bytes = 0;
   Time patient_until;  // a refusal is not believed before
   QPN qpn{};
   u64 stream = 0;
@@ -85,14 +89,14 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
 
 MPAConnectionManager::MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll,
                                            TCPStreams& streams, const MPAConfig& config,
-                                           u32 interface_index, LocalPath* local,
+                                           StreamOpener& opener, LocalPath* local,
                                            StreamEncryption* encryption)
     : adapter_(adapter),
       device_(device),
       poll_(poll),
       streams_(streams),
       config_(with_depths(config, device.config().limits)),
-      interface_index_(interface_index),
+      opener_(opener),
       local_(local),
       identity_(identity_of(device.config())),
       encryption_(encryption) {}
@@ -109,21 +113,43 @@ Result<ListenerId> MPAConnectionManager::listen(const ListenParams& params,
   const auto session = adapter_.enter();
   auto listener = std::make_unique<Listener>(*this, ++last_listener_);
   listener->at = {*params.local_gid, service->port};
-  // The program's backlog is of requests (on_request()). A burst of connections that have not asked
-  // yet must not fill the kernel's queue, which would drop SYNs for a second.
-  listener->socket =
-      listen_at({*params.local_gid, service->port}, interface_index_, static_cast<int>(kMaxSilent));
-  if (!listener->socket.is_open())
+  if (!open(*listener))
     return failure(errno == EADDRINUSE ? Status::kBusy
                    : errno == EACCES   ? Status::kPermission
+                   : errno == ENOMEM   ? Status::kNoMemory
                                        : Status::kInvalidArgument);
   listener->target = &target;
   if (!spare_.is_open()) spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   listener->backlog = params.backlog;
-  if (!poll_.watch(listener->socket.get(), EPOLLIN, *listener)) return failure(Status::kNoMemory);
   const ListenerId id{listener->id};
   listeners_[id.value] = std::move(listener);
   return id;
+}
+
+// The program's backlog is of requests (on_request()). A burst of connections that have not asked
+// yet must not fill the kernel's queue, which would drop SYNs for a second. Returns false if it
+// cannot listen; errno says why.
+bool MPAConnectionManager::open(Listener& listener) {
+  listener.socket =
+      opener_.listen({listener.at.address, listener.at.port}, static_cast<int>(kMaxSilent));
+  if (!listener.socket.is_open()) return false;
+  if (poll_.watch(listener.socket.get(), EPOLLIN, listener)) return true;
+  listener.socket.reset();
+  errno = ENOMEM;
+  return false;
+}
+
+void MPAConnectionManager::listen_again() {
+  for (const auto& [id, listener] : listeners_) {
+    close(*listener);
+    (void)open(*listener);
+  }
+}
+
+void MPAConnectionManager::close(Listener& listener) {
+  if (!listener.socket.is_open()) return;
+  poll_.forget(listener.socket.get(), listener);
+  listener.socket.reset();
 }
 
 void MPAConnectionManager::unlisten(ListenerId id) {
@@ -146,7 +172,7 @@ Result<CommId> MPAConnectionManager::connect(const ConnectParams& params,
   MPAConfig config = config_;
   config.ird = params.responder_resources;
   config.ord = params.initiator_depth;
-  Connection& connection = add({}, MPASetUp::active(config, params.private_data), &target);
+  Connection& connection = add(MPASetUp::active(config, params.private_data), &target);
   connection.is_told = connection.is_accepted = true;
   connection.qpn = params.qpn;
   connection.local = {params.local_gid, params.source_port};
@@ -159,20 +185,20 @@ Result<CommId> MPAConnectionManager::connect(const ConnectParams& params,
 
 void MPAConnectionManager::begin_to_connect(Connection& connection, Time now) {
   connection.stage = Connection::Stage::kConnecting;
-  connection.socket =
-      connect_to({connection.remote.address, connection.remote.port},
-                 {connection.local.address, connection.local.port}, interface_index_);
-  if (!connection.socket.is_open()) return on_refused(connection, errno, now);
+  connection.connecting = opener_.connect({connection.remote.address, connection.remote.port},
+                                          {connection.local.address, connection.local.port});
+  if (!connection.connecting.is_open()) return on_refused(connection, errno, now);
   set_deadline(connection, now + kConnectPatience);
-  if (!poll_.watch(connection.socket.get(), EPOLLOUT, connection)) lose(connection, ENOMEM);
+  if (!poll_.watch(connection.connecting.get(), opener_.connecting_events(), connection))
+    lose(connection, ENOMEM);
 }
 
 // A server may be about to listen, as perftest's is for its second connection.
 void MPAConnectionManager::on_refused(Connection& connection, int error, Time now) {
   if (error != ECONNREFUSED || now >= connection.patient_until)
     return refuse(connection, error, {});
-  if (connection.socket.is_open()) poll_.forget(connection.socket.get(), connection);
-  connection.socket.reset();
+  connection.forget();
+  connection.connecting.reset();
   connection.stage = Connection::Stage::kRefused;
   set_deadline(connection, now + kRefusalPause);
 }
@@ -251,17 +277,19 @@ Status MPAConnectionManager::take_request(CommId id) {
 
 void MPAConnectionManager::on_listener(Listener& listener, Time now) {
   for (u32 i = 0; i < kAcceptedAtOnce; ++i) {
-    TCPEndpoint peer;
-    Descriptor socket = accept_from(listener.socket.get(), peer);
-    if (!socket.is_open()) {
-      if (errno == EMFILE || errno == ENFILE) turn_away(listener);
+    std::optional<OpenedStream> opened = opener_.accept(listener.socket.get());
+    if (!opened) {
+      if (errno == EMFILE || errno == ENFILE)
+        turn_away(listener);
+      else if (errno == ENOTCONN)
+        close(listener);
       return;
     }
     if (listener.silent >= kMaxSilent) continue;
-    Connection& connection = add(std::move(socket), MPASetUp::passive(config_), nullptr);
+    Connection& connection = add(MPASetUp::passive(config_), nullptr);
+    take_stream(connection, std::move(*opened));
     connection.stage = Connection::Stage::kListening;
     connection.listener = listener.id;
-    connection.remote = {peer.address, peer.port};
     set_deadline(connection, now + kRequestPatience);
     ++listener.silent;
     begin_capture(connection, StreamCapture::Opener::kPeer);
@@ -275,17 +303,15 @@ void MPAConnectionManager::on_listener(Listener& listener, Time now) {
 // Else the connection would wait for ever, and the listener be ready all the time.
 void MPAConnectionManager::turn_away(const Listener& listener) {
   spare_.reset();
-  TCPEndpoint peer;
-  (void)accept_from(listener.socket.get(), peer);
+  (void)opener_.accept(listener.socket.get());
   spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-MPAConnectionManager::Connection& MPAConnectionManager::add(StreamSocket socket, MPASetUp set_up,
+MPAConnectionManager::Connection& MPAConnectionManager::add(MPASetUp set_up,
                                                             ConnectionTarget* target) {
   do ++last_connection_;
   while (last_connection_ == 0 || connections_.contains(last_connection_));
-  auto made =
-      std::make_unique<Connection>(*this, last_connection_, std::move(socket), std::move(set_up));
+  auto made = std::make_unique<Connection>(*this, last_connection_, std::move(set_up));
   made->target = target;
   Connection& connection = *made;
   connections_[connection.id] = std::move(made);
@@ -300,8 +326,15 @@ void MPAConnectionManager::capture_to(CaptureFile& file, u32 interface) {
 void MPAConnectionManager::begin_capture(Connection& connection, StreamCapture::Opener opener) {
   if (capture_ == nullptr) return;
   connection.capture = std::make_unique<StreamCapture>(
-      *capture_, capture_interface_, endpoint_of(connection.socket.get()),
+      *capture_, capture_interface_, TCPEndpoint{connection.local.address, connection.local.port},
       TCPEndpoint{connection.remote.address, connection.remote.port}, opener);
+}
+
+void MPAConnectionManager::take_stream(Connection& connection, OpenedStream opened) {
+  connection.socket = std::move(opened.socket);
+  connection.local = {opened.ends.local, opened.ends.local_port};
+  connection.remote = {opened.ends.remote, opened.ends.remote_port};
+  connection.segment_bytes = opened.segment_bytes;
 }
 
 MPAConnectionManager::Connection* MPAConnectionManager::find(CommId id) {
@@ -324,8 +357,14 @@ void MPAConnectionManager::on_connection(Connection& connection, u32 events, Tim
 }
 
 void MPAConnectionManager::on_connected(Connection& connection, Time now) {
-  if (const int error = error_of(connection.socket.get()); error != 0)
-    return on_refused(connection, error, now);
+  const int watched = connection.connecting.get();
+  std::optional<OpenedStream> opened = opener_.connected(connection.connecting);
+  if (!opened && errno == EAGAIN) return;
+  if (!opened) return on_refused(connection, errno, now);
+  poll_.forget(watched, connection);
+  connection.connecting.reset();
+  take_stream(connection, std::move(*opened));
+  if (!poll_.watch(connection.socket.get(), EPOLLOUT, connection)) return lose(connection, ENOMEM);
   if (encryption_ != nullptr) return begin_to_secure(connection, TLSRole::kClient, now);
   ask(connection, now);
 }
@@ -441,12 +480,12 @@ void MPAConnectionManager::on_request(Connection& connection) {
 Result<u64> MPAConnectionManager::open_stream(Connection& connection, QPN qpn, Time) {
   QueuePair* const qp = device_.find_qp(qpn);
   if (qp == nullptr) return failure(Status::kInvalidArgument);
-  const u32 segment = segment_bytes_of(connection.socket.get());
-  const TCPTuple tcp = ends_of(connection.socket.get());
+  const TCPTuple tcp = {connection.local.address, connection.remote.address, connection.local.port,
+                        connection.remote.port};
   if (local_ != nullptr && tcp.is_connected()) local_->announce(tcp, qpn);
   const Result<u64> number =
       device_.streams().open(*qp,
-                             {.agreement = connection.set_up.agreement(segment),
+                             {.agreement = connection.set_up.agreement(connection.segment_bytes),
                               .local = identity_.gids.front(),
                               .remote = connection.remote.address,
                               .tcp = tcp},
@@ -464,8 +503,14 @@ void MPAConnectionManager::establish(Connection& connection, Bytes rest, Time no
   poll_.forget(connection.socket.get(), connection);
   const bool is_active = connection.listener == 0;
   const StreamAgreement agreement = connection.set_up.agreement(0);
-  streams_.adopt(std::move(connection.socket), connection.qpn, connection.stream, rest, agreement,
-                 std::move(connection.capture), now);
+  streams_.adopt(std::move(connection.socket),
+                 {.qpn = connection.qpn,
+                  .number = connection.stream,
+                  .peer = connection.remote.address,
+                  .agreement = agreement,
+                  .first = rest,
+                  .capture = std::move(connection.capture)},
+                 now);
   const std::span<const u8> data =
       is_active ? connection.set_up.private_data() : std::span<const u8>{};
   connection.target->on_connection_event(

@@ -13,7 +13,7 @@
 #include "host/adapter.h"
 #include "host/cm/connection_manager.h"
 #include "host/links/tcp/stream_encryption.h"
-#include "host/links/tcp/tcp_socket.h"
+#include "host/links/tcp/stream_opener.h"
 #include "host/links/tcp/tcp_streams.h"
 #include "host/local/local_path.h"
 
@@ -21,10 +21,10 @@ namespace verbena::host {
 
 class MPAConnectionManager final : public ConnectionManager {
  public:
-  // All are the adapter's and outlive this. `interface_index`: of its addresses. `local`: nullptr
-  // if there is no path to peers on this host. `encryption`: nullptr where connections go in clear.
+  // All are the adapter's and outlive this. `local`: nullptr if there is no path to peers on this
+  // host. `encryption`: nullptr where connections go in clear.
   MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll, TCPStreams& streams,
-                       const MPAConfig& config, u32 interface_index, LocalPath* local,
+                       const MPAConfig& config, StreamOpener& opener, LocalPath* local,
                        StreamEncryption* encryption);
   ~MPAConnectionManager() override;
 
@@ -54,6 +54,8 @@ class MPAConnectionManager final : public ConnectionManager {
   [[nodiscard]] Time next_timer() const { return next_timer_; }  // or earlier
   // Reports connections that are over. Returns false if there were none.
   bool drain();
+  // What listened listens again, where it can: all of it has ended with the NIC.
+  void listen_again();
   // Connections that begin from now on.
   void capture_to(CaptureFile& file, u32 interface);
   void abandon_all();  // the process ends, or this is the child of a fork
@@ -72,7 +74,10 @@ class MPAConnectionManager final : public ConnectionManager {
   void on_listener(Listener& listener, Time now);
   void turn_away(const Listener& listener);
   void on_connection(Connection& connection, u32 events, Time now);
-  Connection& add(StreamSocket socket, MPASetUp set_up, ConnectionTarget* target);
+  [[nodiscard]] bool open(Listener& listener);
+  void close(Listener& listener);
+  Connection& add(MPASetUp set_up, ConnectionTarget* target);
+  static void take_stream(Connection& connection, OpenedStream opened);
   [[nodiscard]] Connection* find(CommId id);
   void begin_capture(Connection& connection, StreamCapture::Opener opener);
   void begin_to_connect(Connection& connection, Time now);
@@ -99,7 +104,7 @@ class MPAConnectionManager final : public ConnectionManager {
   TCPPoll& poll_;
   TCPStreams& streams_;
   const MPAConfig config_;
-  const u32 interface_index_;
+  StreamOpener& opener_;
   LocalPath* const local_;
   const ConnectionIdentity identity_;
   StreamEncryption* const encryption_;

@@ -2,8 +2,6 @@
 
 #include <cerrno>
 
-#include "host/links/tcp/tcp_socket.h"
-
 namespace verbena::host {
 
 Expected<void> StreamFaults::set_rules(std::vector<faults::Rule> rules, u64 seed, Time now) {
@@ -14,10 +12,10 @@ Expected<void> StreamFaults::set_rules(std::vector<faults::Rule> rules, u64 seed
   return {};
 }
 
-std::unique_ptr<FaultyStream> StreamFaults::begin(QPN qpn, int socket,
+std::unique_ptr<FaultyStream> StreamFaults::begin(QPN qpn, const GID& peer,
                                                   const StreamAgreement& agreement) const {
   if (filter_ == nullptr) return nullptr;
-  auto faulty = std::make_unique<FaultyStream>(qpn, peer_of(socket));
+  auto faulty = std::make_unique<FaultyStream>(qpn, peer);
   if (agreement.sends_markers) faulty->out.expect_markers();
   if (agreement.receives_markers) faulty->in.expect_markers();
   return faulty;

@@ -41,7 +41,7 @@ class StreamFaults {
   [[nodiscard]] Expected<void> set_rules(std::vector<faults::Rule> rules, u64 seed, Time now);
   [[nodiscard]] faults::FaultFilter* filter() { return filter_.get(); }
   // Returns nullptr if there are no rules.
-  [[nodiscard]] std::unique_ptr<FaultyStream> begin(QPN qpn, int socket,
+  [[nodiscard]] std::unique_ptr<FaultyStream> begin(QPN qpn, const GID& peer,
                                                     const StreamAgreement& agreement) const;
 
   void note_objects(FaultyStream& stream);

@@ -78,12 +78,6 @@ TCPEndpoint endpoint_of(int socket) {
   return {gid_of(at), port_of(at)};
 }
 
-GID peer_of(int socket) {
-  sockaddr_storage at{};
-  socklen_t size = sizeof at;
-  return ::getpeername(socket, reinterpret_cast<sockaddr*>(&at), &size) == 0 ? gid_of(at) : GID{};
-}
-
 TCPTuple ends_of(int socket) {
   const TCPEndpoint local = endpoint_of(socket);
   sockaddr_storage at{};

@@ -22,8 +22,6 @@ struct TCPEndpoint {
 [[nodiscard]] Descriptor accept_from(int listener, TCPEndpoint& peer);
 // Our own end.
 [[nodiscard]] TCPEndpoint endpoint_of(int socket);
-// The other end's address.
-[[nodiscard]] GID peer_of(int socket);
 // Both ends. Not connected where the kernel cannot tell them.
 [[nodiscard]] TCPTuple ends_of(int socket);
 // 0, or why the connection has failed.

@@ -1,5 +1,6 @@
 #include "host/links/tcp/tcp_streams.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -11,6 +12,16 @@
 #include "base/check.h"
 
 namespace verbena::host {
+namespace {
+
+// Returns true if the connection is over in both directions. Of an end that has not finished itself
+// that is a reset, which a Unix socket reports as an end.
+bool hangs_up(int socket) {
+  pollfd asked{.fd = socket, .events = 0, .revents = 0};
+  return ::poll(&asked, 1, 0) > 0 && (asked.revents & POLLHUP) != 0;
+}
+
+}  // namespace
 
 struct TCPStreams::Stream final : ReadyTarget {
   Stream(TCPStreams& all, StreamSocket socket_of_it, QPN qp, u64 number_of_it)
@@ -52,17 +63,16 @@ TCPStreams::~TCPStreams() = default;
 
 void TCPStreams::abandon() { streams_.clear(); }
 
-void TCPStreams::adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
-                       const StreamAgreement& agreement, std::unique_ptr<StreamCapture> capture,
-                       Time now) {
-  auto made = std::make_unique<Stream>(*this, std::move(socket), qpn, number);
-  made->capture = std::move(capture);
-  made->faults = faults_.begin(qpn, made->socket.get(), agreement);
+void TCPStreams::adopt(StreamSocket socket, AgreedStream agreed, Time now) {
+  const QPN qpn = agreed.qpn;
+  auto made = std::make_unique<Stream>(*this, std::move(socket), qpn, agreed.number);
+  made->capture = std::move(agreed.capture);
+  made->faults = faults_.begin(qpn, agreed.peer, agreed.agreement);
   Stream& stream = *made;
   if (auto& place = streams_[qpn.value]; place != nullptr) close(*place);
   streams_[qpn.value] = std::move(made);
   if (!poll_.watch(stream.socket.get(), EPOLLIN, stream)) return lose(stream, now);
-  take_in(stream, first, now);
+  take_in(stream, agreed.first, now);
   if (stream.socket.has_pending()) (void)receive(stream, now);
 }
 
@@ -103,7 +113,7 @@ bool TCPStreams::receive(Stream& stream, Time now) {
     const i64 got = stream.socket.receive(std::span(to).subspan(place.empty() ? 1 : 0));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
     any = true;
-    if (got < 0) {
+    if (got < 0 || (got == 0 && !stream.has_finished && hangs_up(stream.socket.get()))) {
       lose(stream, now);
       break;
     }

@@ -18,16 +18,24 @@
 
 namespace verbena::host {
 
+// The stream of a QP, as its two ends have agreed on it.
+struct AgreedStream {
+  QPN qpn;
+  u64 number = 0;  // of the QP's stream
+  GID peer;
+  StreamAgreement agreement;               // of its markers
+  Bytes first;                             // that have been read from the connection already
+  std::unique_ptr<StreamCapture> capture;  // of the connection; nullptr: none
+};
+
 class TCPStreams {
  public:
   // `device`, `poll`: the adapter's, which outlive this.
   TCPStreams(Device& device, TCPPoll& poll);
   ~TCPStreams();
 
-  // The socket is the stream's from now on. `first`: bytes that have been read from it already.
-  // `agreement`: of its markers. `capture`: of the connection; nullptr: none.
-  void adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
-             const StreamAgreement& agreement, std::unique_ptr<StreamCapture> capture, Time now);
+  // The socket is the stream's from now on.
+  void adopt(StreamSocket socket, AgreedStream agreed, Time now);
   // Receives from the socket that has lately had something, without looking whether it has. False:
   // nothing came.
   bool receive_likely(Time now);
