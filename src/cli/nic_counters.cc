@@ -50,9 +50,9 @@ NICRates nic_rates(const NICFunctionStatus& before, const NICFunctionStatus& now
     return per_second(before.counter(name), now.counter(name), seconds);
   };
   return {.sent_packets = rate("sent_packets"),
-          .sent_bps = 8 * rate("sent_bytes"),
+          .sent_bps = 8 * (rate("sent_bytes") + rate("stream_sent_bytes")),
           .received_packets = rate("received_packets"),
-          .received_bps = 8 * rate("received_bytes"),
+          .received_bps = 8 * (rate("received_bytes") + rate("stream_received_bytes")),
           .refused = per_second(before.refused(), now.refused(), seconds)};
 }
 

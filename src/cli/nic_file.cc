@@ -138,7 +138,8 @@ class NICFileReader {
                  "mrs",
                  "cqes",
                  "registered_bytes",
-                 "connections"},
+                 "connections",
+                 "streams"},
                 "a function");
     out.name = text_of(node, "name", "");
     if (out.name.empty() || !std::ranges::all_of(out.name, is_of_name))
@@ -171,7 +172,12 @@ class NICFileReader {
     out.max_cqe = static_cast<u32>(number_of(node, "cqes", 0, 4194303));
     out.max_registered_bytes = number_of(node, "registered_bytes", 0, u64{1} << 62);
     out.connections_per_second = static_cast<u32>(number_of(node, "connections", 0, 1u << 20));
+    out.max_streams = streams_of(node);
     return out;
+  }
+  std::optional<u32> streams_of(const YAML::Node& node) {
+    if (!child(node, "streams").IsDefined()) return std::nullopt;
+    return static_cast<u32>(number_of(node, "streams", 0, 1u << 20));
   }
   // A DSCP that no entry names stays in its class of the default.
   host::TrafficClasses classes_of(const std::vector<YAML::Node>& nodes) {

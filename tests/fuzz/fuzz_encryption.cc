@@ -1,8 +1,10 @@
 // Input: what a stranger sends to the ports of encryption, what a peer says inside of TLS, and what
-// a tenant writes into its ring to the NIC: the same bytes for each.
+// a tenant writes into its ring to the NIC, and on the socket of its iWARP device: the same bytes
+// for each.
 // The same bytes come to the port of VXLAN, too.
 // Checked: what decodes encodes to the same; a packet that passes the NIC's filter is from the
-// function; a ring of any content ends, and gives no record that lies outside of it.
+// function; so is a connection that passes, and it goes to a host; a ring of any content ends, and
+// gives no record that lies outside of it.
 #include <cstring>
 #include <memory>
 
@@ -11,6 +13,7 @@
 #include "host/links/vxlan_stage.h"
 #include "host/local/frame_ring.h"
 #include "host/nic/nic_filter.h"
+#include "host/nic/nic_stream_filter.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/psp/psp_header.h"
 
@@ -79,6 +82,24 @@ void check_filter(std::span<const u8> in) {
   (void)host::asks_for_connection(in);
 }
 
+// The bytes as they are, and as the rest of a request whose head a hostile tenant gets right.
+void check_stream_request(std::span<const u8> in) {
+  constexpr u16 kFirstPort = 1024;
+  const host::NICStreamFilter filter({kOwn});
+  (void)host::NICStreamRequest::decode(in);
+  host::NICStreamRequest request{.call = host::NICStreamCall::kConnect};
+  auto* const ends = reinterpret_cast<u8*>(&request.ends);
+  std::memcpy(ends, in.data(), std::min(in.size(), sizeof(request.ends)));
+  std::array<u8, sizeof(request)> message;
+  std::memcpy(message.data(), &request, sizeof(request));
+  const auto decoded = host::NICStreamRequest::decode(message);
+  CHECK(decoded && decoded->ends == request.ends);
+  if (filter.check(*decoded, kFirstPort) != host::NICStreamRefusal::kNone) return;
+  CHECK(decoded->ends.local == kOwn && !decoded->ends.remote.is_multicast());
+  CHECK(decoded->ends.remote.is_ipv4() && decoded->ends.remote.ipv4() >> 24 != 127);
+  CHECK(decoded->ends.remote.ipv4() != 0);
+}
+
 // A ring of the tenant's making. Its reader's place is not the tenant's to choose, but may be any.
 void check_ring(std::span<const u8> in) {
   static const auto ring = std::make_unique<host::FrameRing>();
@@ -104,6 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   verbena::fuzz::check_messages(in);
   verbena::fuzz::check_vxlan(in);
   verbena::fuzz::check_filter(in);
+  verbena::fuzz::check_stream_request(in);
   verbena::fuzz::check_ring(in);
   return 0;
 }

@@ -35,6 +35,7 @@ struct NICFunctionConfig {
   u32 max_qp = 0, max_mr = 0, max_cqe = 0;  // of each program's device; 0: the device's own
   u64 max_registered_bytes = 0;             // of each program's device; 0: no limit
   u32 connections_per_second = 0;           // requests for one; 0: no limit
+  std::optional<u32> max_streams{};         // connections and listeners of iWARP; nullopt: its part
   // Whether programs of one can stay when the other takes its place.
   [[nodiscard]] bool is_same_function(const NICFunctionConfig& other) const {
     return name == other.name && address == other.address && vni == other.vni && vlan == other.vlan;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr u64 kPerConnection = 1;  // in the bucket of connections a "byte" is a request
 constexpr u64 kBitsOfConnection = 8;
+constexpr u64 kLeastOfTurn = 256;  // a turn of a stream costs the NIC as much time as so many bytes
 constexpr u32 kBatchOfReceive = 256;  // frames of one program in a round
 
 std::vector<PKey> p_keys_of(const NICFunctionConfig& config) {
@@ -80,12 +81,12 @@ u32 overhead_of(const NICFunctionConfig& config, bool is_encrypted) {
 
 }  // namespace
 
-Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config) {
+Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config, NICStreamHost& host) {
   const auto addresses = choose_local_addresses(config.address);
   if (!addresses)
     return failure(addresses.error().error,
                    "function " + config.name + ": " + addresses.error().message);
-  return NICFunction(config, addresses->front());
+  return NICFunction(config, addresses->front(), host);
 }
 
 NICFilter NICFunction::filter_of(const NICFunctionConfig& config) const {
@@ -137,11 +138,8 @@ bool NICFunction::is_called(const std::string& wanted) const {
 Expected<NICFunction::Program*> NICFunction::attach(
     Descriptor& socket, const ucred& who, u32 wanted_slot,
     const std::optional<EncryptionSettings>& encryption) {
-  if (is_full()) {
-    ++counters_.refused_programs;
-    return failure(EUSERS, "function " + config_.name + " has " +
-                               std::to_string(config_.max_programs) + " programs already");
-  }
+  if (Expected<void> has_room = refuse_if_full(); !has_room)
+    return tl::unexpected(has_room.error());
   auto program = std::make_unique<Program>();
   const u64 begin = is_process_slot(wanted_slot) ? wanted_slot - kFirstSlot : random_u64();
   if (Expected<void> opened = open_link(*program, begin, encryption); !opened)
@@ -166,6 +164,28 @@ Expected<NICFunction::Program*> NICFunction::attach(
   programs_.push_back(std::move(program));
   share_management();
   return programs_.back().get();
+}
+
+Expected<void> NICFunction::refuse_if_full() {
+  if (!is_full()) return {};
+  ++counters_.refused_programs;
+  return failure(EUSERS, "function " + config_.name + " has " +
+                             std::to_string(config_.max_programs) + " programs already");
+}
+
+// TCP goes by the host's network, which is not the function's.
+Expected<void> NICFunction::admit_streams() {
+  if (config_.vni || config_.vlan)
+    return failure(EOPNOTSUPP, "function " + config_.name + " has a " +
+                                   (config_.vni ? "vni" : "vlan") +
+                                   ", by which iWARP's TCP does not go");
+  if (config_.max_streams == 0u)
+    return failure(EACCES, "function " + config_.name + " has no iWARP: streams is 0");
+  return refuse_if_full();
+}
+
+void NICFunction::limit_streams(u32 max_streams) {
+  streams_->set_limits(config_.max_streams.value_or(max_streams), config_.connections_per_second);
 }
 
 Expected<void> NICFunction::open_link(Program& program, u64 random,
@@ -257,11 +277,31 @@ u64 NICFunction::send(u64 bytes, Time now, NICVLANs& vlans) {
   return sent;
 }
 
+// Their packets have the DSCP 0.
+u32 NICFunction::class_of_streams() const { return config_.classes.class_of(0); }
+
+u64 NICFunction::send_streams(u64 bytes, Time now) {
+  u64 sent = 0;
+  TokenBucket& max_of_class = max_of_class_[class_of_streams()];
+  while (sent < bytes && max_.may_send(now) && max_of_class.may_send(now) && streams_->can_send()) {
+    const u64 moved = streams_->send(bytes - sent, now);
+    max_.on_sent(moved);
+    max_of_class.on_sent(moved);
+    guaranteed_.on_sent(moved);
+    sent += std::max(moved, kLeastOfTurn);
+  }
+  return sent;
+}
+
+// The streams have a turn as one of the programs has.
 u64 NICFunction::send_of_class(u32 traffic_class, u64 bytes, Time now, NICVLANs& vlans) {
   u64 sent = 0;
-  for (std::size_t i = 0; i < programs_.size() && sent < bytes; ++i) {
-    next_program_ = (next_program_ + 1) % programs_.size();
-    sent += send_of(*programs_[next_program_], traffic_class, bytes - sent, now, vlans);
+  for (std::size_t i = 0; i <= programs_.size() && sent < bytes; ++i) {
+    next_program_ = (next_program_ + 1) % (programs_.size() + 1);
+    if (next_program_ < programs_.size())
+      sent += send_of(*programs_[next_program_], traffic_class, bytes - sent, now, vlans);
+    else if (traffic_class == class_of_streams())
+      sent += send_streams(bytes - sent, now);
   }
   return sent;
 }
@@ -356,7 +396,7 @@ void NICFunction::flush() {
 }
 
 u32 NICFunction::pending() {
-  u32 pending = 0;
+  u32 pending = streams_->can_send() ? 1u << class_of_streams() : 0;
   for (const auto& program : programs_) pending |= program->from_program->pending();
   return pending;
 }
@@ -379,7 +419,7 @@ Time NICFunction::next_due(Time now, const TokenBucket& of_all) {
 // --- to the programs
 
 bool NICFunction::receive(Look look, Time now) {
-  bool any = false;
+  bool any = streams_->receive(now);
   for (const auto& program : programs_) any = receive_of(*program, look, now) || any;
   return any;
 }
@@ -461,12 +501,18 @@ void NICFunction::unwatch() {
 std::string NICFunction::text() const {
   std::string out = "{\"name\": \"" + config_.name + "\", \"address\": \"" + config_.address +
                     "\", \"programs\": [";
+  const char* separator = "";
   for (const auto& program : programs_)
-    out += (program == programs_.front() ? "" : ", ") + std::string("{\"pid\": ") +
+    out += std::exchange(separator, ", ") + std::string("{\"pid\": ") +
            std::to_string(program->pid) + ", \"user\": " + std::to_string(program->user) +
            ", \"slot\": " + std::to_string(program->udp->slot()) +
            ", \"groups\": " + groups_text(program->groups) + "}";
-  out += "], \"counters\": {";
+  for (const NICStreams::Program& program : streams_->programs())
+    out += std::exchange(separator, ", ") + std::string("{\"pid\": ") +
+           std::to_string(program.pid) + ", \"user\": " + std::to_string(program.user) +
+           ", \"link\": \"iwarp\"}";
+  out += "], \"streams\": " + std::to_string(streams_->streams()) +
+         ", \"listeners\": " + std::to_string(streams_->listeners()) + ", \"counters\": {";
   const auto add = [&](const std::string& name, u64 value) {
     out += "\"" + name + "\": " + std::to_string(value) + ", ";
   };
@@ -495,6 +541,7 @@ std::string NICFunction::text() const {
   add("received_refused_replay", refused.refused_replay);
   add("received_refused_vni", refused.refused_vni);
   add("received_refused_vlan", refused.refused_vlan);
+  streams_->for_each_counter(add);
   add("attached", counters_.attached);
   out += "\"detached\": " + std::to_string(counters_.detached) + "}, \"sent_by_class\": [";
   for (u32 i = 0; i < kTrafficClasses; ++i)

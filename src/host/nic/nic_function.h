@@ -14,6 +14,7 @@
 #include "host/nic/nic_config.h"
 #include "host/nic/nic_filter.h"
 #include "host/nic/nic_protocol.h"
+#include "host/nic/nic_streams.h"
 #include "host/nic/token_bucket.h"
 
 namespace verbena::host {
@@ -60,7 +61,8 @@ class NICFunction {
     [[nodiscard]] NICRings& shared() { return *reinterpret_cast<NICRings*>(rings.data()); }
   };
 
-  [[nodiscard]] static Expected<NICFunction> open(const NICFunctionConfig& config);
+  [[nodiscard]] static Expected<NICFunction> open(const NICFunctionConfig& config,
+                                                  NICStreamHost& host);
   // Takes another configuration of the same name and address; programs stay attached.
   void reconfigure(const NICFunctionConfig& config);
 
@@ -75,10 +77,19 @@ class NICFunction {
   // A multicast group that it is in is joined once. EOPNOTSUPP: the function has no multicast.
   [[nodiscard]] Expected<void> join(Program& program, const GID& group);
   void leave(Program& program, const GID& group);
-  [[nodiscard]] bool is_full() const { return programs_.size() >= config_.max_programs; }
+  [[nodiscard]] bool is_full() const { return program_count() >= config_.max_programs; }
+  [[nodiscard]] std::size_t program_count() const {
+    return programs_.size() + streams_->program_count();
+  }
   [[nodiscard]] std::vector<std::unique_ptr<Program>>& programs() { return programs_; }
   [[nodiscard]] NICAttached description_of(
       const Program* program, const std::optional<EncryptionSettings>& encryption) const;
+
+  // Whether another program with an iWARP device may attach to streams().
+  [[nodiscard]] Expected<void> admit_streams();
+  [[nodiscard]] NICStreams& streams() { return *streams_; }
+  // `max_streams`: unless the configuration says how many.
+  void limit_streams(u32 max_streams);
 
   // Takes packets of the programs, up to `bytes`, as far as the rates allow, and gives them to the
   // links: of a higher class first, and in each class of the programs in turn. Returns the bytes
@@ -110,14 +121,18 @@ class NICFunction {
   [[nodiscard]] std::string text() const;  // of its state, JSON
 
  private:
-  explicit NICFunction(const NICFunctionConfig& config, LocalAddress address)
-      : config_(config), address_(std::move(address)), filter_(filter_of(config)) {
+  explicit NICFunction(const NICFunctionConfig& config, LocalAddress address, NICStreamHost& host)
+      : config_(config),
+        address_(std::move(address)),
+        filter_(filter_of(config)),
+        streams_(std::make_unique<NICStreams>(host, address_.all(), address_.interface_index)) {
     set_rates();
   }
   [[nodiscard]] NICFilter filter_of(const NICFunctionConfig& config) const;
   void set_rates();
   [[nodiscard]] Expected<void> open_link(Program& program, u64 random,
                                          const std::optional<EncryptionSettings>& encryption) const;
+  [[nodiscard]] Expected<void> refuse_if_full();
   void share_management();
   void apply_multicast();
   // The classes of which any program has a packet: bit i for class i.
@@ -128,6 +143,8 @@ class NICFunction {
   // `traffic_class`: of the ring.
   [[nodiscard]] u64 send_record(Program& program, u32 traffic_class,
                                 const FrameRingReader::Record& record, Time now, NICVLANs& vlans);
+  [[nodiscard]] u32 class_of_streams() const;
+  [[nodiscard]] u64 send_streams(u64 bytes, Time now);
   [[nodiscard]] NICFunction* on_this_nic(const GID& destination, NICVLANs& vlans) const;
   bool receive_of(Program& program, Look look, Time now);
   void check_and_deliver(Program& program, const IngressFrame& frame);
@@ -145,6 +162,7 @@ class NICFunction {
   std::array<TokenBucket, kTrafficClasses> max_of_class_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::size_t next_program_ = 0;
+  std::unique_ptr<NICStreams> streams_;
   // Copies of the heads of packets, which no program can change; read until flush(). A function
   // that sends nothing touches none of it.
   std::unique_ptr<std::array<u8, kStaging>> staging_ =

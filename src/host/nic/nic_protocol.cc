@@ -172,7 +172,11 @@ Expected<NICAttached> function_on_nic(const std::string& path, const std::string
   put_text(request.function, function);
   const Expected<Descriptor> socket = connect_to_nic(path, request);
   if (!socket) return tl::unexpected(socket.error());
-  const Expected<NICAnswer> answer = await_nic_answer(path, *socket);
+  return await_attached(path, *socket);
+}
+
+Expected<NICAttached> await_attached(const std::string& path, const Descriptor& socket) {
+  const Expected<NICAnswer> answer = await_nic_answer(path, socket);
   if (!answer) return tl::unexpected(answer.error());
   return attached_of(path, *answer);
 }

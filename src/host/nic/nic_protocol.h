@@ -5,6 +5,7 @@
 //   a device           NICAttach ->    <- NICAttached with three descriptors, or an error
 //                      and stays: when either end closes, the virtual function is detached
 //                      NICGroupRequest ->   <- NICGroupAnswer, if it asks to join
+//   an iWARP device   nic_stream_protocol.h
 //   `verbena nic status`   NICAttach ->    <- NICStatusAnswer with one descriptor: memory with
 //                      text, sealed
 //
@@ -26,9 +27,9 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4337;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4338;  // changes with the layout of any message
 
-enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus, kJoin, kLeave };
+enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus, kJoin, kLeave, kAttachStreams };
 
 struct NICAttach {
   u32 version = kNICVersion;
@@ -90,6 +91,9 @@ struct NICAttachment {
 [[nodiscard]] Expected<void> join_group_on_nic(const std::string& path, const Descriptor& socket,
                                                const GID& group);
 void leave_group_on_nic(const Descriptor& socket, const GID& group);
+// Waits for the answer to a request whose answer has no descriptors.
+[[nodiscard]] Expected<NICAttached> await_attached(const std::string& path,
+                                                   const Descriptor& socket);
 // The function that this process would get. Its slot is 0.
 [[nodiscard]] Expected<NICAttached> function_on_nic(const std::string& path,
                                                     const std::string& function = "");

@@ -13,7 +13,7 @@
 #include <map>
 #include <utility>
 
-#include "host/encryption/tls_credentials.h"
+#include "host/nic/nic_stream_limits.h"
 #include "host/os/clock.h"
 #include "host/os/time_slice.h"
 
@@ -66,15 +66,6 @@ Expected<void> check_tenants(const std::vector<FunctionPlace>& places) {
   return {};
 }
 
-// Returns an error if programs could not attach for want of its files.
-Expected<void> check_encryption(const EncryptionSettings& settings) {
-  const Expected<const OpenSSL*> ssl = OpenSSL::load();
-  if (!ssl) return tl::unexpected(ssl.error());
-  const auto credentials = TLSCredentials::load(**ssl, settings);
-  if (!credentials) return tl::unexpected(credentials.error());
-  return {};
-}
-
 bool is_readable(int fd) {
   pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) > 0;
@@ -90,11 +81,10 @@ bool is_closed(int fd) {
 Expected<std::unique_ptr<NICServer>> NICServer::open(const NICConfig& config) {
   std::unique_ptr<NICServer> server(new NICServer(config));
   server->poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (config.encryption)
-    if (Expected<void> checked = check_encryption(*config.encryption); !checked)
-      return tl::unexpected(checked.error());
+  if (Expected<void> opened = server->open_streams(); !opened)
+    return tl::unexpected(opened.error());
   for (const NICFunctionConfig& wanted : config.functions) {
-    Expected<NICFunction> function = NICFunction::open(wanted);
+    Expected<NICFunction> function = NICFunction::open(wanted, server->streams_);
     if (!function) return tl::unexpected(function.error());
     server->functions_.push_back(std::move(*function));
   }
@@ -103,6 +93,9 @@ Expected<std::unique_ptr<NICServer>> NICServer::open(const NICConfig& config) {
     places.push_back({&function.config(), function.addresses()});
   if (Expected<void> checked = check_tenants(places); !checked)
     return tl::unexpected(checked.error());
+  const Expected<u32> share = share_of_streams(config, raise_descriptor_limit());
+  if (!share) return tl::unexpected(share.error());
+  for (NICFunction& function : server->functions_) function.limit_streams(*share);
   if (Expected<void> listens = server->listen(); !listens) return tl::unexpected(listens.error());
   return server;
 }
@@ -130,6 +123,21 @@ Expected<void> NICServer::listen() {
     return failure(errno, "cannot listen at " + config_.socket + ": " + std::strerror(errno));
   listener_ = std::move(socket);
   watch_descriptor(listener_.get());
+  return {};
+}
+
+// An event of a stream wakes the NIC, and has it look at no link. With encryption whose files are
+// missing no program could attach: that is an error here.
+Expected<void> NICServer::open_streams() {
+  Expected<TCPPoll> opened = TCPPoll::open();
+  if (!opened) return tl::unexpected(opened.error());
+  streams_.poll = std::move(*opened);
+  epoll_event event{.events = EPOLLIN, .data = {.u32 = kOfDoorbell}};
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, streams_.poll.fd(), &event);
+  if (!config_.encryption) return {};
+  Expected<std::unique_ptr<StreamEncryption>> tls = StreamEncryption::open(*config_.encryption);
+  if (!tls) return tl::unexpected(tls.error());
+  streams_.encryption = std::move(*tls);
   return {};
 }
 
@@ -164,7 +172,7 @@ void NICServer::accept_controls() {
   }
 }
 
-void NICServer::serve_controls(Time) {
+void NICServer::serve_controls(Time now) {
   accept_controls();
   std::vector<Descriptor> left;
   for (Descriptor& control : std::exchange(controls_, {}))
@@ -173,6 +181,7 @@ void NICServer::serve_controls(Time) {
     }
   for (Descriptor& control : left) controls_.push_back(std::move(control));
   serve_programs();
+  for (NICFunction& function : functions_) function.streams().run_due_timers(now);
 }
 
 // Returns true if the client was answered, and the socket is closed or belongs to a program now.
@@ -200,6 +209,7 @@ bool NICServer::answer_control(Descriptor& socket) {
       return true;
     }
     case NICRequest::kAttach: attach(std::move(socket), request, who); return true;
+    case NICRequest::kAttachStreams: attach_streams(std::move(socket), request, who); return true;
     case NICRequest::kJoin:
     case NICRequest::kLeave: break;
   }
@@ -224,7 +234,7 @@ void NICServer::answer_status(const Descriptor& socket) const {
 NICFunction* NICServer::function_for(const NICAttach& request, const ucred& who) {
   const std::string wanted = text_of(request.function);
   NICFunction* chosen = nullptr;  // one that has room, and of those the one with fewest programs
-  const auto load = [](NICFunction& f) { return std::pair(f.is_full(), f.programs().size()); };
+  const auto load = [](NICFunction& f) { return std::pair(f.is_full(), f.program_count()); };
   for (NICFunction& function : functions_) {
     if (!function.admits(who.uid, who.gid)) continue;
     if (!wanted.empty() && !function.is_called(wanted)) continue;
@@ -248,6 +258,18 @@ void NICServer::attach(Descriptor socket, const NICAttach& request, const ucred&
                              descriptors))
     return function->detach(**program);
   watch_program(**program);
+}
+
+// The socket becomes one of the function's streams.
+void NICServer::attach_streams(Descriptor socket, const NICAttach& request, const ucred& who) {
+  NICFunction* const function = function_for(request, who);
+  if (function == nullptr) return answer_with(socket, no_function_for(request));
+  const Expected<void> admitted = function->admit_streams();
+  if (!admitted)
+    return answer_with(socket, nic_refusal(admitted.error().error, admitted.error().message));
+  answer_with(socket, function->description_of(nullptr, config_.encryption));
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
+  function->streams().attach(std::move(socket), who);
 }
 
 // A message of another kind is ignored.
@@ -301,12 +323,14 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
       places.push_back({&wanted, same->addresses()});
       continue;
     }
-    Expected<NICFunction> opened = NICFunction::open(wanted);
+    Expected<NICFunction> opened = NICFunction::open(wanted, streams_);
     if (!opened) return tl::unexpected(opened.error());
     places.push_back({&wanted, opened->addresses()});
     functions.push_back(std::move(*opened));
   }
   if (Expected<void> checked = check_tenants(places); !checked) return checked;
+  const Expected<u32> share = share_of_streams(config, raise_descriptor_limit());
+  if (!share) return tl::unexpected(share.error());
   for (NICFunction& function : functions_) {
     const auto wanted =
         std::ranges::find_if(config.functions, [&](const NICFunctionConfig& candidate) {
@@ -320,6 +344,7 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
     functions.push_back(std::move(function));
   }
   functions_ = std::move(functions);
+  for (NICFunction& function : functions_) function.limit_streams(*share);
   config_ = config;
   scheduler_ = NICScheduler<NICFunction>(config.rate_bps);
   return {};
@@ -361,9 +386,15 @@ void NICServer::offer_core(Time now) {
 }
 
 bool NICServer::receive(Look look, Time now) {
-  bool any = false;
+  bool any = serve_streams(now);
   for (NICFunction& function : functions_) any = function.receive(look, now) || any;
   return any;
+}
+
+bool NICServer::serve_streams(Time now) {
+  const bool any = std::ranges::any_of(
+      functions_, [](NICFunction& function) { return function.streams().is_in_use(); });
+  return any && streams_.poll.serve(now) != 0;
 }
 
 bool NICServer::transmit(Time now) {

@@ -35,12 +35,14 @@ class NICServer final : private NICVLANs {
  private:
   explicit NICServer(const NICConfig& config) : config_(config), scheduler_(config.rate_bps) {}
   [[nodiscard]] Expected<void> listen();
+  [[nodiscard]] Expected<void> open_streams();
   void watch_descriptor(int fd);
   void watch_program(const NICFunction::Program& program);
   void detach(NICFunction& function, const NICFunction::Program& program);
   void accept_controls();
   void serve_controls(Time now);
   [[nodiscard]] bool answer_control(Descriptor& socket);
+  void attach_streams(Descriptor socket, const NICAttach& request, const ucred& who);
   void attach(Descriptor socket, const NICAttach& request, const ucred& who);
   [[nodiscard]] NICFunction* function_at(u16 vlan, const GID& address) override;
   void answer_status(const Descriptor& socket) const;
@@ -51,6 +53,7 @@ class NICServer final : private NICVLANs {
   [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
   bool transmit(Time now);
   bool receive(Look look, Time now);
+  bool serve_streams(Time now);
   void offer_core(Time now);
   bool sleep(Time now);
   bool wait_for_events(int wait_ms);
@@ -61,6 +64,7 @@ class NICServer final : private NICVLANs {
   CoreContention contention_;
   Descriptor listener_, poll_;
   std::vector<Descriptor> controls_;  // that have not asked yet
+  NICStreamHost streams_;
   std::vector<NICFunction> functions_;
 };
 
