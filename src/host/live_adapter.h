@@ -101,6 +101,11 @@ class LiveAdapter final : public Adapter {
       const LocalAddress& address, const std::string& path);
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_iwarp(
       const LocalAddress& address, const std::optional<EncryptionSettings>& encryption);
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_iwarp_on_nic(
+      const LocalAddress& address, const std::string& path);
+  struct StreamParts;
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> start_iwarp(
+      const DeviceConfig& config, const LocalAddress& address, StreamParts parts);
   [[nodiscard]] Expected<void> apply_environment(const LocalAddress& address);
   // The device's clock, and when it will be so late: the host's but in a fabric.
   [[nodiscard]] Time device_time(Time now) {

@@ -3,6 +3,8 @@
 
 #include "host/cm/port_directory.h"
 #include "host/links/local_link.h"
+#include "host/links/nic/nic_link.h"
+#include "host/links/nic/nic_stream_opener.h"
 #include "host/links/raw/raw_link.h"
 #include "host/links/source_ports.h"
 #include "host/links/tcp/kernel_stream_opener.h"
@@ -63,6 +65,15 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
   return config;
 }
 
+void limit_to_function(const NICAttached& function, DeviceConfig& config) {
+  DeviceLimits& limits = config.limits;
+  if (function.max_qp != 0) limits.max_qp = std::min(function.max_qp, kQPNsPerSlot);
+  if (function.max_mr != 0) limits.max_mr = function.max_mr;
+  if (function.max_cqe != 0) limits.max_cqe = function.max_cqe;
+  if (function.max_registered_bytes != 0)
+    limits.max_registered_bytes = function.max_registered_bytes;
+}
+
 DeviceConfig config_on_nic(const LocalAddress& address, const NICAttached& function,
                            const CongestionSettings& congestion, Retransmission retransmission,
                            const HardeningSettings& hardening) {
@@ -73,11 +84,7 @@ DeviceConfig config_on_nic(const LocalAddress& address, const NICAttached& funct
   config.active_mtu = largest_mtu_for_link(mtu).value_or(MTU::k256);
   config.first_qpn = first_qpn_of(function.slot);
   config.limits.max_qp = kQPNsPerSlot;
-  if (function.max_qp != 0) config.limits.max_qp = std::min(function.max_qp, kQPNsPerSlot);
-  if (function.max_mr != 0) config.limits.max_mr = function.max_mr;
-  if (function.max_cqe != 0) config.limits.max_cqe = function.max_cqe;
-  if (function.max_registered_bytes != 0)
-    config.limits.max_registered_bytes = function.max_registered_bytes;
+  limit_to_function(function, config);
   config.limits.max_multicast_groups = function.max_groups;
   config.p_keys.clear();
   for (u32 i = 0; i < std::min(function.p_key_count, NICAttached::kMaxPKeysOfFunction); ++i)
@@ -89,6 +96,20 @@ DeviceConfig config_on_nic(const LocalAddress& address, const NICAttached& funct
   config.congestion = congestion.congestion;
   config.pacing = congestion.pacing;
   config.hardening = hardening.device;
+  return config;
+}
+
+// Its QPs' congestion control, retransmission and windows are TCP's, in the kernel.
+DeviceConfig config_of_iwarp(const LocalAddress& address, u32 slot) {
+  DeviceConfig config;
+  config.transport = Transport::kIWARP;
+  config.node_guid = address.node_guid;
+  config.gids = gid_table(address, LinkKind::kIWARP);
+  config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
+  config.first_qpn = first_qpn_of(slot);
+  config.limits.max_qp = kQPNsPerSlot;
+  config.limits.max_init_rd_atomic = config.limits.max_rd_atomic;  // an idle QP takes little memory
+  config.seed = random_u64();
   return config;
 }
 
@@ -153,6 +174,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (!kind) return tl::unexpected(kind.error());
   const std::string nic = nic_from_environment();
   if (!nic.empty() && *encryption) return cannot_encrypt("a virtual function, whose NIC encrypts");
+  if (!nic.empty() && *kind == LinkKind::kIWARP) return open_iwarp_on_nic(address, nic);
   if (!nic.empty()) return open_on_nic(address, nic);
   if (*kind == LinkKind::kIWARP) return open_iwarp(address, *encryption);
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64(), *encryption);
@@ -214,44 +236,67 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_on_nic(const LocalAddre
   return adapter;
 }
 
-// Its QPs' congestion control, retransmission and windows are TCP's, in the kernel.
+// The parts of an iWARP adapter.
+struct LiveAdapter::StreamParts {
+  std::unique_ptr<TCPLink> link{};
+  std::unique_ptr<LocalPath> local{};  // nullptr: none
+  std::unique_ptr<StreamOpener> opener{};
+  std::unique_ptr<StreamEncryption> encryption{};  // nullptr: none here
+  NICPresence* nic = nullptr;                      // the opener, if it has one
+};
+
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(
     const LocalAddress& address, const std::optional<EncryptionSettings>& encryption) {
-  const Expected<MPAConfig> mpa = mpa_settings_from_environment();
-  if (!mpa) return tl::unexpected(mpa.error());
-  std::unique_ptr<StreamEncryption> tls;
+  StreamParts parts{.opener = std::make_unique<KernelStreamOpener>(address.interface_index)};
   if (encryption) {
     Expected<std::unique_ptr<StreamEncryption>> opened = StreamEncryption::open(*encryption);
     if (!opened) return tl::unexpected(opened.error());
-    tls = std::move(*opened);
+    parts.encryption = std::move(*opened);
   }
   Expected<std::unique_ptr<TCPLink>> link = TCPLink::open(random_u64());
   if (!link) return tl::unexpected(link.error());
-  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
-  DeviceConfig config;
-  config.transport = Transport::kIWARP;
-  config.node_guid = address.node_guid;
-  config.gids = gid_table(address, LinkKind::kIWARP);
-  config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
-  config.first_qpn = first_qpn_of((*link)->slot());
-  config.limits.max_qp = kQPNsPerSlot;
-  config.limits.max_init_rd_atomic = config.limits.max_rd_atomic;  // an idle QP takes little memory
-  config.seed = random_u64();
-  Expected<std::unique_ptr<LocalPath>> opened = LocalPath::open((*link)->slot(), config.gids);
-  if (!opened) return tl::unexpected(opened.error());
-  LocalPath* const local = opened->get();
-  if (local != nullptr) config.local = local->ports();
-  TCPLink* const tcp = link->get();
+  parts.link = std::move(*link);
+  DeviceConfig config = config_of_iwarp(address, parts.link->slot());
+  Expected<std::unique_ptr<LocalPath>> local = LocalPath::open(parts.link->slot(), config.gids);
+  if (!local) return tl::unexpected(local.error());
+  parts.local = std::move(*local);
+  if (parts.local != nullptr) config.local = parts.local->ports();
+  return start_iwarp(config, address, std::move(parts));
+}
+
+// The NIC has the sockets and the keys. Programs of functions share no memory.
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp_on_nic(const LocalAddress& address,
+                                                                      const std::string& path) {
+  Expected<std::unique_ptr<TCPLink>> link = TCPLink::open(random_u64());
+  if (!link) return tl::unexpected(link.error());
+  Expected<std::unique_ptr<NICStreamOpener>> opener =
+      NICStreamOpener::open(path, address.all().front().to_string(), (*link)->poll());
+  if (!opener) return tl::unexpected(opener.error());
+  DeviceConfig config = config_of_iwarp(address, (*link)->slot());
+  limit_to_function((*opener)->function(), config);
+  NICStreamOpener* const nic = opener->get();
+  return start_iwarp(config, address,
+                     {.link = std::move(*link), .opener = std::move(*opener), .nic = nic});
+}
+
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start_iwarp(const DeviceConfig& config,
+                                                                const LocalAddress& address,
+                                                                StreamParts parts) {
+  const Expected<MPAConfig> mpa = mpa_settings_from_environment();
+  if (!mpa) return tl::unexpected(mpa.error());
+  TCPLink& tcp = *parts.link;
+  LocalPath* const local = parts.local.get();
+  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget(tcp.slot());
   Expected<std::shared_ptr<LiveAdapter>> adapter =
-      start(config, std::move(*link), std::move(*opened));
+      start(config, std::move(parts.link), std::move(parts.local));
   if (!adapter) return adapter;
   {
     const Session session = (*adapter)->enter();
     LiveAdapter& self = **adapter;
     self.stream_side_ = std::make_unique<StreamSide>(
-        self, self.device_, *tcp, *mpa,
-        std::make_unique<KernelStreamOpener>(address.interface_index), local, std::move(tls));
+        self, self.device_, tcp, *mpa, std::move(parts.opener), local, std::move(parts.encryption));
     self.instruments_.use_streams(self.stream_side_.get());
+    if (parts.nic != nullptr) self.port_watch_.watch(parts.nic);
   }
   if (const auto done = (*adapter)->apply_environment(address); !done)
     return tl::unexpected(done.error());

@@ -5,7 +5,7 @@
 
 #include "host/events/event_delivery.h"
 #include "host/links/fabric/fabric_link.h"
-#include "host/links/nic/nic_link.h"
+#include "host/links/nic/nic_presence.h"
 
 namespace verbena::host {
 
@@ -16,7 +16,7 @@ class PortWatch {
 
   // The link that carries the device's frames. It outlives this.
   void watch(FabricLink* fabric) { fabric_ = fabric; }
-  void watch(NICLink* nic) { nic_ = nic; }
+  void watch(NICPresence* nic) { nic_ = nic; }
 
   // Tells all that has happened since the last look. `now`: by the device's clock.
   void look(Time now) {
@@ -33,7 +33,7 @@ class PortWatch {
   Device& device_;
   const EventDelivery& events_;
   FabricLink* fabric_ = nullptr;
-  NICLink* nic_ = nullptr;
+  NICPresence* nic_ = nullptr;
 };
 
 }  // namespace verbena::host

@@ -107,7 +107,7 @@ void NICLink::notice_death() {
   (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, attachment_.socket.get(), nullptr);
   (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, attachment_.doorbell_of_program.get(), nullptr);
   is_alive_ = false;
-  has_died_ = true;
+  note_death();
   next_retry_ = monotonic_now() + kRetryInterval;
 }
 
@@ -122,7 +122,7 @@ void NICLink::try_to_return(Time now) {
     return;
   }
   for (const GID& group : groups_) (void)join_group_on_nic(path_, attachment_.socket, group);
-  has_returned_ = true;
+  note_return();
 }
 
 bool NICLink::poll_frame(IngressFrame& out, Time now) {

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "host/links/link.h"
+#include "host/links/nic/nic_presence.h"
 #include "host/nic/nic_protocol.h"
 
 namespace verbena::host {
 
-class NICLink final : public Link {
+class NICLink final : public Link, public NICPresence {
  public:
   static constexpr Duration kRetryInterval = ms(100);
 
@@ -24,9 +25,6 @@ class NICLink final : public Link {
   ~NICLink() override { leave(); }
 
   [[nodiscard]] const NICAttached& function() const { return attachment_.attached; }
-  // Once, when the NIC has ended, and once when another has taken the function back.
-  [[nodiscard]] bool take_death() { return std::exchange(has_died_, false); }
-  [[nodiscard]] bool take_return() { return std::exchange(has_returned_, false); }
 
   void append(const EgressFrame& frame) override;
   [[nodiscard]] Trains takes() const override { return Trains::kYes; }
@@ -67,7 +65,7 @@ class NICLink final : public Link {
   u32 waiting_ = 0, waiting_bytes_ = 0;  // packets that are not published
   bool may_wait_ = true;
   u32 looks_ = 0;
-  bool is_alive_ = false, has_left_ = false, has_died_ = false, has_returned_ = false;
+  bool is_alive_ = false, has_left_ = false;
   LinkCounters counters_;
 };
 
