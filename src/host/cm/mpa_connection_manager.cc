@@ -27,9 +27,7 @@ bool is_refusal(int error) { return error == ECONNREFUSED || error == ECONNRESET
 
 struct MPAConnectionManager::Listener final : ReadyTarget {
   Listener(MPAConnectionManager& all, u32 number) : manager(all), id(number) {}
-  ~Listener() override {
-    if (socket.is_open()) manager.poll_.forget(socket.get(), *this);
-  }
+  ~Listener() override { manager.close(*this); }
   void on_ready(u32, Time now) override { manager.on_listener(*this, now); }
 
   MPAConnectionManager& manager;
@@ -149,7 +147,7 @@ void MPAConnectionManager::listen_again() {
 void MPAConnectionManager::close(Listener& listener) {
   if (!listener.socket.is_open()) return;
   poll_.forget(listener.socket.get(), listener);
-  listener.socket.reset();
+  opener_.close_listener(std::move(listener.socket));
 }
 
 void MPAConnectionManager::unlisten(ListenerId id) {

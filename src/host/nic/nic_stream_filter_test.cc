@@ -75,7 +75,7 @@ TEST(NICStreamRequestTest, WhatIsNone) {
   EXPECT_FALSE(decode({}, kSize - 1));
   EXPECT_FALSE(decode({}, kSize + 1));
   EXPECT_FALSE(decode({.version = kNICVersion - 1}, kSize));
-  for (const u32 call : {0u, 3u, ~0u})
+  for (const u32 call : {0u, 4u, ~0u})
     EXPECT_FALSE(decode({.call = static_cast<NICStreamCall>(call)}, kSize)) << call;
 }
 

@@ -10,10 +10,13 @@ std::optional<NICStreamRequest> NICStreamRequest::decode(std::span<const u8> mes
   NICStreamRequest request;
   if (message.size() != sizeof(request)) return std::nullopt;
   std::memcpy(&request, message.data(), sizeof(request));
-  const bool is_known =
-      request.call == NICStreamCall::kListen || request.call == NICStreamCall::kConnect;
-  if (request.version != kNICVersion || !is_known) return std::nullopt;
-  return request;
+  if (request.version != kNICVersion) return std::nullopt;
+  switch (request.call) {
+    case NICStreamCall::kListen:
+    case NICStreamCall::kConnect:
+    case NICStreamCall::kClose: return request;
+  }
+  return std::nullopt;
 }
 
 long receive_with_descriptor(int socket, std::span<u8> message, Descriptor& out) {

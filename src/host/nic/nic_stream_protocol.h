@@ -6,11 +6,12 @@
 //   a device    NICAttach ->         <- NICAttached, or an error; the socket stays
 //   listen      NICStreamRequest ->  <- NICStreamAnswer with a descriptor, or an error
 //   connect     the same
+//   close       NICStreamRequest ->  <- NICStreamAnswer, when the listener is closed
 //
 // The descriptor is the program's end of another socket of whole messages, on which the NIC hands
 // over connections by NICStreamOpened, each with its descriptor: every one that a listener accepts,
-// or the one that was asked for, or its error. When the program closes that end, the NIC listens no
-// longer, or gives up the connection.
+// or the one that was asked for, or its error. When the program closes that end, the NIC soon
+// listens no longer, or gives up the connection; `close` says when the port is free.
 //
 // The NIC takes no descriptor from a program, and none that it gives away is one that it uses.
 #pragma once
@@ -23,13 +24,14 @@
 
 namespace verbena::host {
 
-enum class NICStreamCall : u32 { kListen = 1, kConnect };
+enum class NICStreamCall : u32 { kListen = 1, kConnect, kClose };
 
 struct NICStreamRequest {
   u32 version = kNICVersion;
   NICStreamCall call = NICStreamCall::kListen;
   u32 number = 0;   // the answer has it, too
   u32 backlog = 0;  // of kListen: connections that the kernel keeps for the NIC
+  u32 closed = 0;   // of kClose: the number of the request to listen
   TCPTuple ends{};  // of kListen only the local one. A local port of 0: any
 
   // nullopt: it is none, or of another version.

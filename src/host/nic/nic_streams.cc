@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "host/links/tcp/ready_call.h"
+#include "host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {
 
 constexpr u64 kBitsOfRequest = 8;  // in the bucket of connections a "byte" is a request
 constexpr int kMaxBacklog = 4096;
+constexpr int kPairBufferBytes = 256 << 10;  // each way, so that processes change less often
 constexpr u32 kRelayEvents = u32{EPOLLIN | EPOLLOUT | EPOLLRDHUP} | EPOLLET;
 
 // A program's requests are not the NIC's: it gets no port that its own sockets would not get.
@@ -31,7 +33,9 @@ struct SocketPair {
 SocketPair open_pair(int type) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()) != 0) return {};
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
+  SocketPair pair{Descriptor(ends[0]), Descriptor(ends[1])};
+  for (const int end : ends) (void)set_option(end, SOL_SOCKET, SO_SNDBUF, kPairBufferBytes);
+  return pair;
 }
 
 template <typename T>
@@ -61,6 +65,7 @@ struct NICStreams::Listener {
 
   NICStreams& all;
   u64 id = 0, client = 0;
+  u32 number = 0;  // of the program's request
   Descriptor socket, door;
   Time paused_until = Time::never();
   ReadyCall<Listener, &Listener::on_socket> accepts{*this, all.host_.poll};
@@ -159,6 +164,18 @@ void NICStreams::on_client(Client& client, Time now) {
 
 // Returns false if the program does not take the answer.
 bool NICStreams::answer(Client& client, const NICStreamRequest& request, Time now) {
+  if (request.call != NICStreamCall::kClose) return open(client, request, now);
+  close_listener(client, request.closed);
+  return send_nic_message(client.socket.get(), NICStreamAnswer{.number = request.number});
+}
+
+void NICStreams::close_listener(const Client& client, u32 number) {
+  std::erase_if(listeners_, [&](const auto& entry) {
+    return entry.second->client == client.program.id && entry.second->number == number;
+  });
+}
+
+bool NICStreams::open(Client& client, const NICStreamRequest& request, Time now) {
   NICStreamAnswer answer{.number = request.number, .error = refusal_of(client, request, now)};
   SocketPair pair;
   if (answer.error == 0) {
@@ -207,6 +224,7 @@ i32 NICStreams::listen(Client& client, const NICStreamRequest& request, Descript
   if (!listener.socket.is_open()) return errno;
   listener.id = ++last_id_;
   listener.client = client.program.id;
+  listener.number = request.number;
   listener.door = std::move(door);
   if (!listener.accepts.watch(listener.socket.get(), EPOLLIN) ||
       !listener.ends.watch(listener.door.get(), EPOLLRDHUP))

@@ -90,6 +90,8 @@ class NICStreams {
 
   void on_client(Client& client, Time now);
   [[nodiscard]] bool answer(Client& client, const NICStreamRequest& request, Time now);
+  [[nodiscard]] bool open(Client& client, const NICStreamRequest& request, Time now);
+  void close_listener(const Client& client, u32 number);
   [[nodiscard]] bool refuse_if_full();
   [[nodiscard]] i32 refusal_of(const Client& client, const NICStreamRequest& request, Time now);
   [[nodiscard]] i32 listen(Client& client, const NICStreamRequest& request, Descriptor door);

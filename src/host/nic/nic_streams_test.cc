@@ -230,6 +230,19 @@ TEST_F(NICStreamsTest, APortIsOnesOwnUntilItsListenerIsClosed) {
   EXPECT_EQ(red->listen(port).body.error, 0);
 }
 
+// At once, so that no connection is accepted meanwhile. Only the tenant itself can close it.
+TEST_F(NICStreamsTest, AListenerIsClosedOnRequest) {
+  start();
+  const auto red = attach("red"), other = attach("red");
+  const u16 port = free_port();
+  const auto listener = red->listen(port);
+  const NICStreamRequest close{.call = NICStreamCall::kClose, .closed = listener.body.number};
+  EXPECT_EQ(other->ask(close).body.error, 0);
+  EXPECT_EQ(other->listen(port).body.error, EADDRINUSE);
+  EXPECT_EQ(red->ask(close).body.error, 0);
+  EXPECT_EQ(other->listen(port).body.error, 0);
+}
+
 TEST_F(NICStreamsTest, ForgedAddresses) {
   start();
   const auto red = attach("red"), blue = attach("blue");

@@ -62,9 +62,21 @@ bool NICStreamOpener::run_due_timers(Time now) {
 }
 
 Descriptor NICStreamOpener::listen(const TCPEndpoint& at, int backlog) {
-  return ask({.call = NICStreamCall::kListen,
-              .backlog = static_cast<u32>(std::max(backlog, 0)),
-              .ends = {.local = at.address, .local_port = at.port}});
+  Descriptor listener = ask({.call = NICStreamCall::kListen,
+                             .backlog = static_cast<u32>(std::max(backlog, 0)),
+                             .ends = {.local = at.address, .local_port = at.port}});
+  if (listener.is_open()) listeners_[listener.get()] = last_request_;
+  return listener;
+}
+
+// Otherwise the NIC could accept a connection meanwhile, and reset it: its peer would not try
+// again.
+void NICStreamOpener::close_listener(Descriptor listener) {
+  const auto found = listeners_.find(listener.get());
+  if (found == listeners_.end()) return;
+  const u32 number = found->second;
+  listeners_.erase(found);
+  (void)ask({.call = NICStreamCall::kClose, .closed = number});
 }
 
 Descriptor NICStreamOpener::connect(const TCPEndpoint& to, const TCPEndpoint& from) {

@@ -3,6 +3,10 @@
 // takes the function back.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
+
 #include "host/links/nic/nic_presence.h"
 #include "host/links/tcp/ready_call.h"
 #include "host/links/tcp/stream_opener.h"
@@ -23,6 +27,7 @@ class NICStreamOpener final : public StreamOpener, public NICPresence {
   [[nodiscard]] const NICAttached& function() const { return attachment_.attached; }
 
   [[nodiscard]] Descriptor listen(const TCPEndpoint& at, int backlog) override;
+  void close_listener(Descriptor listener) override;
   [[nodiscard]] std::optional<OpenedStream> accept(int listener) override;
   [[nodiscard]] Descriptor connect(const TCPEndpoint& to, const TCPEndpoint& from) override;
   [[nodiscard]] u32 connecting_events() const override { return EPOLLIN; }
@@ -42,6 +47,7 @@ class NICStreamOpener final : public StreamOpener, public NICPresence {
   const std::string path_, function_;
   NICStreamAttachment attachment_;
   u32 last_request_ = 0;
+  std::map<int, u32> listeners_;  // the request of each
   Time next_retry_ = Time::never();
   ReadyCall<NICStreamOpener, &NICStreamOpener::on_ready> ready_;
 };

@@ -95,6 +95,12 @@ TEST_F(NICStreamOpenerTest, Refusals) {
   EXPECT_EQ(errno, ECONNREFUSED);
 }
 
+TEST_F(NICStreamOpenerTest, APortIsFreeWhenItsListenerIsClosed) {
+  Descriptor listener = red_->listen({kRed, kPort}, 4);
+  red_->close_listener(std::move(listener));
+  EXPECT_TRUE(red_->listen({kRed, kPort}, 4).is_open());
+}
+
 // The caller asks again after ECONNREFUSED.
 TEST_F(NICStreamOpenerTest, TheNICEndsAndReturns) {
   const Descriptor listener = red_->listen({kRed, kPort}, 4);

@@ -13,6 +13,7 @@ class KernelStreamOpener final : public StreamOpener {
   explicit KernelStreamOpener(u32 interface_index) : interface_index_(interface_index) {}
 
   [[nodiscard]] Descriptor listen(const TCPEndpoint& at, int backlog) override;
+  void close_listener(Descriptor) override {}
   [[nodiscard]] std::optional<OpenedStream> accept(int listener) override;
   [[nodiscard]] Descriptor connect(const TCPEndpoint& to, const TCPEndpoint& from) override;
   [[nodiscard]] u32 connecting_events() const override { return EPOLLOUT; }

@@ -23,6 +23,8 @@ class StreamOpener {
   // Begins to listen. Returns a descriptor that is readable when accept() has a connection. If it
   // is not open, errno says why.
   [[nodiscard]] virtual Descriptor listen(const TCPEndpoint& at, int backlog) = 0;
+  // Closes such a descriptor. The port is free then.
+  virtual void close_listener(Descriptor listener) = 0;
   // Returns the next connection. If there is none, errno says why: ENOTCONN when none will ever
   // come.
   [[nodiscard]] virtual std::optional<OpenedStream> accept(int listener) = 0;
