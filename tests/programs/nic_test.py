@@ -51,6 +51,7 @@ BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no r
              ("multicast: true, vlan: 5", "multicast: not with vni, vlan or encryption"),
              ("groups: 257", "groups: 257 is no number up to 256"),
              ("groups: -1", "groups: -1 is no number"),
+             ("streams: -1", "streams: -1 is no number"),
              ("p_keys: []", "p_keys"), ("p_keys: [0x8000]", "p_keys"), ("qps: -1", "qps: -1"))
 
 
