@@ -1,4 +1,4 @@
-"""What tests of `verbena nic` have in common: NICs, their counters, and pairs of programs."""
+"""The common part of tests of `verbena nic`: NICs, their counters, and pairs of programs."""
 
 import json
 import os

@@ -118,7 +118,7 @@ class IWARPOnNICTest(nic_case.NICCase):
         self.assertGreater(self.counters("a", "red")["streams_refused_handshake"], 0)
 
     def test_a_function_has_its_rate(self):
-        """Of what leaves, within 5 %."""
+        """Within 5 % of its maximum."""
         self.start_functions(blue=", max: 200Mbit")
         command = ("ib_write_bw", "-R", "-F", "-D", "4", "-s", "65536", "-p", str(self.port))
         server = self.start_on("red", *command)
@@ -154,7 +154,7 @@ class IWARPOnNICTest(nic_case.NICCase):
         self.assertEqual(counters["streams_opened"], counters["streams_closed"])
 
     def test_killed_nic_ends_connections_and_comes_back(self):
-        """What listened before listens again, without the program's help."""
+        """A listener of before listens again, without the program's help."""
         nic = self.start_functions()
         server = self.start_rping_server()
         client = self.start_rping(RED, "1000000")

@@ -54,7 +54,7 @@ class MPAConnectionManager final : public ConnectionManager {
   [[nodiscard]] Time next_timer() const { return next_timer_; }  // or earlier
   // Reports connections that are over. Returns false if there were none.
   bool drain();
-  // What listened listens again, where it can: all of it has ended with the NIC.
+  // Opens all listeners again, as far as possible. They have ended with the NIC.
   void listen_again();
   // Connections that begin from now on.
   void capture_to(CaptureFile& file, u32 interface);

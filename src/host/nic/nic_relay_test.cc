@@ -144,7 +144,7 @@ TEST_F(NICRelayTest, OneSideEndsAndTheOtherGoesOn) {
   EXPECT_EQ(end_of(program_), 0);
 }
 
-// What a program wrote before it closed arrives.
+// The bytes that a program wrote before it closed arrive.
 TEST_F(NICRelayTest, AProgramThatCloses) {
   put(program_, kRequest + std::string(100'000, 'y'));
   program_.reset();

@@ -421,7 +421,7 @@ void NICStreams::run_due_timers(Time now) {
   }
 }
 
-// --- what is told of it
+// --- counters
 
 void NICStreams::for_each_counter(
     const std::function<void(const std::string& name, u64 value)>& visit) const {

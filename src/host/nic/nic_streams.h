@@ -33,7 +33,7 @@ struct NICStreamCounters {
   std::array<u64, kNICStreamRefusals> refused{};
 };
 
-// Of the NIC process. All outlive the NICStreams that use them.
+// The parts that all functions of a NIC share. They outlive each NICStreams.
 struct NICStreamHost {
   TCPPoll poll;
   std::unique_ptr<StreamEncryption> encryption;  // nullptr: connections go in clear

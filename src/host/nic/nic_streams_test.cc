@@ -404,7 +404,7 @@ TEST_F(NICStreamsTest, ByTLS) {
   EXPECT_FALSE(becomes_readable(listener.descriptor.get(), ms(20)));
 }
 
-// Of its own maximum within 20 %, and of what two share by weight.
+// One function has its maximum within 20 %; two others share the rest by weight.
 TEST_F(NICStreamsTest, Rates) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer is too slow for the rates";
