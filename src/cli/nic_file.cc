@@ -31,7 +31,7 @@ class NICFileReader {
       return mistake(e.what());
     }
     host::NICConfig config;
-    expect_keys(root, {"socket", "rate", "encryption", "functions"}, "the file");
+    expect_keys(root, {"socket", "rate", "encryption", "link", "functions"}, "the file");
     config.socket = text_of(root, "socket", "");
     if (config.socket.empty()) note("socket: the path at which programs attach is needed");
     config.rate_bps = rate_of(root, "rate");
@@ -43,7 +43,7 @@ class NICFileReader {
         note(settings.error().message);
     }
     for (const YAML::Node& node : list_of(root, "functions"))
-      config.functions.push_back(function_of(node, config.encryption.has_value()));
+      config.functions.push_back(function_of(node, root, config.encryption.has_value()));
     if (config.functions.empty()) note("functions: at least one is needed");
     std::set<std::string> names;
     for (const host::NICFunctionConfig& function : config.functions)
@@ -115,7 +115,9 @@ class NICFileReader {
     return 0;
   }
 
-  host::NICFunctionConfig function_of(const YAML::Node& node, bool is_encrypted) {
+  // `root`: of the file, whose link is that of functions that have none.
+  host::NICFunctionConfig function_of(const YAML::Node& node, const YAML::Node& root,
+                                      bool is_encrypted) {
     host::NICFunctionConfig out;
     expect_keys(node,
                 {"name",
@@ -129,6 +131,7 @@ class NICFileReader {
                  "max",
                  "burst",
                  "traffic_classes",
+                 "link",
                  "vni",
                  "vlan",
                  "multicast",
@@ -151,6 +154,7 @@ class NICFileReader {
         out.address.find_first_of(",\"\\") != std::string::npos)
       note(out.name + ": one address is needed");
     if (child(node, "p_keys").IsDefined()) out.p_keys = p_keys_of(list_of(node, "p_keys"));
+    out.link = link_of(child(node, "link").IsDefined() ? node : root);
     out.vni = vni_of(node);
     out.vlan = vlan_of(node);
     out.has_multicast = has_multicast(node, !out.vni && !out.vlan && !is_encrypted);
@@ -214,6 +218,13 @@ class NICFileReader {
     if (vlan == 0) note(fmt::format("vlan: a number of 1 to {} is needed", kMaxVLANId));
     return static_cast<u16>(vlan);
   }
+  host::LinkKind link_of(const YAML::Node& node) {
+    const std::string text = text_of(node, "link", "udp");
+    const std::optional<host::LinkKind> kind = host::link_kind_named(text);
+    if (kind && *kind != host::LinkKind::kIWARP) return *kind;
+    note(fmt::format("link: {} is none of udp, packet, xdp", text));
+    return host::LinkKind::kUDP;
+  }
   bool has_multicast(const YAML::Node& node, bool is_possible) {
     const std::string text = text_of(node, "multicast", is_possible ? "true" : "false");
     if (text != "true" && text != "false") note("multicast: true or false");
@@ -226,13 +237,25 @@ class NICFileReader {
     for (const host::NICFunctionConfig& function : config.functions) {
       if (function.vlan && config.encryption) note(function.name + ": vlan: not with encryption");
       if (function.vlan && function.vni) note(function.name + ": vlan: not with vni");
+      check_link(function, config.encryption.has_value());
       const auto [known, is_new] = networks.emplace(function.address, &function);
       if (is_new) continue;
       if (known->second->vni != function.vni)
         note(function.name + ": another function has its address with another vni");
       if (known->second->vlan || function.vlan)
         note(function.name + ": another function has its address, which a vlan needs for itself");
+      if (is_on_xdp(*known->second) || is_on_xdp(function))
+        note(function.name + ": another function has its address, which xdp needs for itself");
     }
+  }
+  static bool is_on_xdp(const host::NICFunctionConfig& function) {
+    return function.link == host::LinkKind::kXDP;
+  }
+  void check_link(const host::NICFunctionConfig& function, bool is_encrypted) {
+    if (function.link == host::LinkKind::kUDP) return;
+    const std::string link = function.name + ": link: " + std::string(host::name_of(function.link));
+    if (function.vlan || function.vni) note(link + ": not with vlan or vni");
+    if (is_on_xdp(function) && is_encrypted) note(link + ": not with encryption");
   }
   void check_guaranteed(const host::NICConfig& config) {
     double sum = 0;  // whole numbers of bits far below 2^53 in practice, and no overflow

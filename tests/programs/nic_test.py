@@ -52,6 +52,10 @@ BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no r
              ("groups: 257", "groups: 257 is no number up to 256"),
              ("groups: -1", "groups: -1 is no number"),
              ("streams: -1", "streams: -1 is no number"),
+             ("link: tcp", "link: tcp is none of udp, packet, xdp"),
+             ("link: iwarp", "link: iwarp is none of udp, packet, xdp"),
+             ("link: xdp, vlan: 5", "a: link: xdp: not with vlan or vni"),
+             ("link: packet, vni: 5", "a: link: packet: not with vlan or vni"),
              ("p_keys: []", "p_keys"), ("p_keys: [0x8000]", "p_keys"), ("qps: -1", "qps: -1"))
 
 
@@ -395,6 +399,11 @@ class NICTest(nic_case.NICCase):
                              ("socket: /tmp/x\nrate: 1Gbit\nfunctions: [{name: a, guaranteed: "
                               "600Mbit, address: 127.0.0.1}, {name: b, guaranteed: 600Mbit, "
                               "address: 127.0.0.2}]\n", "more together than rate"),
+                             ("socket: /tmp/x\nlink: xdp\nencryption: psk:/tmp/x\nfunctions: "
+                              "[{name: a, address: 127.0.0.1}]\n", "xdp: not with encryption"),
+                             ("socket: /tmp/x\nlink: xdp\nfunctions: [{name: a, address: "
+                              "127.0.0.1}, {name: b, address: 127.0.0.1}]\n",
+                              "which xdp needs for itself"),
                              ("[", "bad.yaml")):
             with self.subTest(text=text):
                 file = self.folder / "bad.yaml"
@@ -425,13 +434,13 @@ class NICTest(nic_case.NICCase):
         self.assertIsNotNone(self.status("a"))
 
 
-class VLANTest(unittest.TestCase):
-    """Two hosts, each with a NIC: red and pink on one, blue and green on the other; green alone is
-    in another VLAN."""
+class TwoNICsCase(unittest.TestCase):
+    """Two hosts, each with a NIC."""
+    mtu = 5000
 
     @classmethod
     def setUpClass(cls):
-        cls.hosts = two_hosts.TwoHosts(BUILD, 5000, as_root=os.geteuid() == 0)
+        cls.hosts = two_hosts.TwoHosts(BUILD, cls.mtu, as_root=os.geteuid() == 0)
         cls.addClassCleanup(cls.hosts.close)
 
     def setUp(self):
@@ -441,18 +450,18 @@ class VLANTest(unittest.TestCase):
         self.folder.chmod(0o777)
         self.programs = []
         self.addCleanup(lambda: harness.stop(*self.programs))
-        a, b = self.hosts.a, self.hosts.b
-        self.start_nic(a, ("red", a.ipv4, 100), ("pink", a.more_ipv4, 100))
-        self.other = self.start_nic(b, ("blue", b.ipv4, 100), ("green", b.more_ipv4, 200))
 
     def socket_of(self, host):
         return f"{self.folder}/{host.ipv4}.sock"
 
-    def start_nic(self, host, *functions):
+    def write_file(self, host, more, *functions):
         file = self.folder / f"{host.ipv4}.yaml"
-        file.write_text(f"socket: {self.socket_of(host)}\nfunctions:\n" + "".join(
-            f"  - {{name: {name}, address: {address}, vlan: {vlan}}}\n"
-            for name, address, vlan in functions))
+        file.write_text(f"socket: {self.socket_of(host)}\n{more}\nfunctions:\n" + "".join(
+            f"  - {{name: {name}, address: {address}{own}}}\n" for name, address, own in functions))
+        return file
+
+    def start_nic(self, host, more, *functions):
+        file = self.write_file(host, more, *functions)
         nic = harness.Program([*host.build.prefix, host.build.verbena, "nic", str(file)], {},
                               host.build.user)
         self.programs.append(nic)
@@ -491,6 +500,16 @@ class VLANTest(unittest.TestCase):
         server.kill()
         return status != 0
 
+
+class VLANTest(TwoNICsCase):
+    """Red and pink on one host, blue and green on the other; green alone is in another VLAN."""
+
+    def setUp(self):
+        super().setUp()
+        a, b, ours, other = self.hosts.a, self.hosts.b, ", vlan: 100", ", vlan: 200"
+        self.start_nic(a, "", ("red", a.ipv4, ours), ("pink", a.more_ipv4, ours))
+        self.other = self.start_nic(b, "", ("blue", b.ipv4, ours), ("green", b.more_ipv4, other))
+
     def test_functions_of_one_vlan_reach_each_other(self):
         for line in ("ib_write_bw -F -s 65536 -n 200", "ib_send_bw -R -F -s 4096 -n 200"):
             self.run_pair(self.hosts.b, "blue", *line.split())
@@ -521,6 +540,86 @@ class VLANTest(unittest.TestCase):
              "-e", "vlan.id"], capture_output=True, text=True, check=True).stdout.splitlines()
         self.assertGreater(len(rows), 20)
         self.assertEqual(set(rows), {"100"})
+
+
+class LinkTest(TwoNICsCase):
+    """Red and pink on one host, blue and green on the other, with frames that the NIC itself writes
+    on the interface."""
+    mtu = 1500
+
+    def start_nics(self, link_of_a, link_of_b, more=""):
+        a, b = self.hosts.a, self.hosts.b
+        self.start_nic(a, f"link: {link_of_a}\n{more}", ("red", a.ipv4, ""),
+                       ("pink", a.more_ipv4, ""))
+        self.nic_of_b = self.start_nic(b, f"link: {link_of_b}\n{more}", ("blue", b.ipv4, ""),
+                                       ("green", b.more_ipv4, ""))
+
+    @staticmethod
+    def datagrams_of_kernel(host):
+        lines = [line.split()[1:] for line in host.run("cat /proc/net/snmp").splitlines()
+                 if line.startswith("Udp:")]
+        return int(dict(zip(*lines))["InDatagrams"])
+
+    def run_lines(self):
+        """Between hosts past the kernel's UDP, between functions of one host through it."""
+        for line in ("ib_write_bw -F -q 2 -s 65536 -n 200", "ib_send_bw -R -F -s 4096 -n 200",
+                     "ib_read_bw -F -n 100", "ib_send_bw -F -c UD -s 1024 -n 100"):
+            self.run_pair(self.hosts.b, "blue", *line.split())
+        before = self.datagrams_of_kernel(self.hosts.a)
+        self.run_pair(self.hosts.b, "blue", *"ib_send_lat -F -n 2000".split())
+        self.assertLess(self.datagrams_of_kernel(self.hosts.a) - before, 500)  # by UDP 2,100
+        self.run_pair(self.hosts.a, "pink", *"ib_send_bw -R -F -s 4096 -n 200".split())
+
+    def test_packet(self):
+        self.start_nics("packet", "packet")
+        self.run_lines()
+
+    def test_packet_encrypted(self):
+        key = self.folder / "key"
+        key.write_text("a key of the two hosts of this test")
+        key.chmod(0o644)
+        self.start_nics("packet", "udp", f"encryption: 'psk:{key},port={PORT}'")
+        self.run_pair(self.hosts.b, "blue", *"ib_write_bw -F -s 65536 -n 200".split())
+
+    @unittest.skipUnless(os.geteuid() == 0, "AF_XDP needs root")
+    def test_xdp(self):
+        for links in (("xdp", "xdp"), ("xdp", "udp")):
+            with self.subTest(links=links):
+                self.start_nics(*links)
+                self.run_lines()
+                harness.stop(*self.programs)
+
+    @unittest.skipUnless(os.geteuid() == 0, "AF_XDP needs root")
+    def test_programs_share_xdp(self):
+        """Several at once, on two functions of an interface, one of which SIGHUP adds."""
+        a, b = self.hosts.a, self.hosts.b
+        self.start_nics("xdp", "xdp")
+        self.write_file(b, "link: xdp", ("blue", b.ipv4, ""), ("lime", b.more_ipv4, ""))
+        self.nic_of_b.process.send_signal(signal.SIGHUP)
+        harness.wait_until(lambda: "lime" in [f["name"] for f in self.status(b)["functions"]], 20,
+                           "the NIC knows its new function")
+        pairs = []
+        for function, address in (("blue", b.ipv4), ("lime", b.more_ipv4), ("lime", b.more_ipv4)):
+            command = ("ib_send_lat", "-F", "-n", "1000", "-p", str(harness.free_tcp_port()))
+            pairs.append((self.start(b, function, *command), command, address))
+        time.sleep(2)
+        before = self.datagrams_of_kernel(b)
+        clients = [self.start(a, "red", *command, address) for _, command, address in pairs]
+        for program in (*clients, *(server for server, *_ in pairs)):
+            self.assertEqual(program.wait(60), 0, str(program))
+        self.assertLess(self.datagrams_of_kernel(b) - before, 500)  # by UDP 3,000
+
+    @unittest.skipUnless(os.geteuid() == 0, "AF_XDP needs root")
+    def test_another_xdp_program_is_there(self):
+        a = self.hosts.a
+        self.start_nics("xdp", "udp")
+        second = self.folder / "second.yaml"
+        second.write_text(f"socket: {self.folder}/second.sock\nlink: xdp\n"
+                          f"functions: [{{name: red, address: {a.ipv4}}}]\n")
+        done = subprocess.run([*a.build.prefix, BUILD.verbena, "nic", str(second)],
+                              capture_output=True, text=True, timeout=20)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("one process at a time can have the XDP link", done.stderr)
 
 
 if __name__ == "__main__":

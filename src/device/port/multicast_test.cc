@@ -163,5 +163,12 @@ TEST(MulticastLimitsTest, GroupsAndTheirQPsAreLimited) {
   EXPECT_EQ(node.device.attach_multicast(c, kGroup), Status::kOk);
 }
 
+TEST(MulticastLimitsTest, ADeviceMayHaveNone) {
+  DeviceConfig config = test::config_at(kGIDA, QPN{0x100});
+  config.limits.max_multicast_groups = 0;
+  test::Node node(config);
+  EXPECT_EQ(node.device.attach_multicast(node.create(QPType::kUD), kGroup), Status::kNotSupported);
+}
+
 }  // namespace
 }  // namespace verbena

@@ -56,6 +56,7 @@ bool NICFilter::may_go_to(const GID& destination, const BTH& bth) const {
 }
 
 NICRefusal NICFilter::check_received(const IngressFrame& frame, SeenFrames& seen) const {
+  if (frame.type != GIDType::kRoCEv2) return NICRefusal::kMalformed;
   switch (check_frame(frame, seen)) {
     case FrameFault::kNone: break;
     case FrameFault::kICRC: return NICRefusal::kICRC;

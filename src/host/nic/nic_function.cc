@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/links/raw/raw_link.h"
 #include "host/os/clock.h"
 #include "host/os/random.h"
 #include "host/sharing/qpn_slot.h"
@@ -90,7 +91,7 @@ Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config, NICStre
 }
 
 NICFilter NICFunction::filter_of(const NICFunctionConfig& config) const {
-  return NICFilter(address_.all(), p_keys_of(config),
+  return NICFilter(addresses_, p_keys_of(config),
                    config.has_multicast ? NICGroups::kAll : NICGroups::kNone);
 }
 
@@ -131,8 +132,7 @@ bool NICFunction::admits(uid_t user, gid_t group) const {
 bool NICFunction::is_called(const std::string& wanted) const {
   if (wanted == config_.name || wanted == config_.address) return true;
   const std::optional<GID> gid = GID::parse(wanted);
-  const std::vector<GID> own = address_.all();
-  return gid && std::ranges::find(own, *gid) != own.end();
+  return gid && has_address(*gid);
 }
 
 Expected<NICFunction::Program*> NICFunction::attach(
@@ -196,15 +196,23 @@ Expected<void> NICFunction::open_link(Program& program, u64 random,
                     : UDPLink::open(address_, random, encryption);
   if (!link) return tl::unexpected(link.error());
   program.udp = link->get();
-  if (!config_.vlan) {
-    program.link = std::move(*link);
-    return {};
-  }
+  if (!config_.vlan) return use_link(program, std::move(*link));
   Expected<std::unique_ptr<VLANLink>> tagged =
       VLANLink::on(std::move(*link), address_, *config_.vlan);
   if (!tagged) return tl::unexpected(tagged.error());
   program.vlan = tagged->get();
   program.link = std::move(*tagged);
+  return {};
+}
+
+Expected<void> NICFunction::use_link(Program& program, std::unique_ptr<UDPLink> link) const {
+  if (port_ != nullptr) {
+    program.link = RawLink::on_shared(std::move(link), address_, port_->for_link());
+    return {};
+  }
+  Expected<std::unique_ptr<Link>> on_wire = RawLink::on(std::move(link), address_, config_.link);
+  if (!on_wire) return tl::unexpected(on_wire.error());
+  program.link = std::move(*on_wire);
   return {};
 }
 
@@ -437,22 +445,25 @@ bool NICFunction::receive_of(Program& program, Look look, Time now) {
 }
 
 bool NICFunction::has_address(const GID& address) const {
-  const std::vector<GID> own = address_.all();
-  return std::ranges::find(own, address) != own.end();
+  return std::ranges::find(addresses_, address) != addresses_.end();
 }
 
-void NICFunction::receive_here(const IngressFrame& frame, Time now) {
-  if (programs_.empty()) {
+NICFunction::Program* NICFunction::take(const IngressFrame& frame, Time now) {
+  if (programs_.empty() || frame.transport.size() < BTH::kSize) {
     ++counters_.receive_dropped;
-    return;
+    return nullptr;
   }
   const u32 slot = slot_of(load_be24(frame.transport.data() + BTH::kDestQPAt));
   const auto owner = std::ranges::find_if(
       programs_, [&](const auto& program) { return program->udp->slot() == slot; });
   Program& program = owner == programs_.end() ? *programs_.front() : **owner;
-  if (!program.udp->is_for_our_device(frame, now)) return;  // handed on, or kept for later
+  if (!program.udp->is_for_our_device(frame, now)) return nullptr;  // handed on, or kept for later
   check_and_deliver(program, frame);
-  publish(program);
+  return &program;
+}
+
+void NICFunction::receive_here(const IngressFrame& frame, Time now) {
+  if (Program* const program = take(frame, now)) publish(*program);
 }
 
 void NICFunction::check_and_deliver(Program& program, const IngressFrame& frame) {

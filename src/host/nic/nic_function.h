@@ -15,6 +15,7 @@
 #include "host/nic/nic_filter.h"
 #include "host/nic/nic_protocol.h"
 #include "host/nic/nic_streams.h"
+#include "host/nic/shared_port.h"
 #include "host/nic/token_bucket.h"
 
 namespace verbena::host {
@@ -67,6 +68,10 @@ class NICFunction {
   void reconfigure(const NICFunctionConfig& config);
 
   [[nodiscard]] const NICFunctionConfig& config() const { return config_; }
+  [[nodiscard]] const LocalAddress& local_address() const { return address_; }
+  // The port of its programs' links, where the link is kXDP. It outlives the programs.
+  void use(SharedPort* port) { port_ = port; }
+  [[nodiscard]] const SharedPort* shared_port() const { return port_; }
   [[nodiscard]] bool admits(uid_t user, gid_t group) const;
   // Whether `wanted` is its name, its address as the configuration has it, or one of its addresses.
   [[nodiscard]] bool is_called(const std::string& wanted) const;
@@ -108,8 +113,12 @@ class NICFunction {
   void note_broken_ring() { ++counters_.broken_rings; }
   // Passes received packets to the programs. Returns false if there were none.
   bool receive(Look look, Time now);
-  [[nodiscard]] std::vector<GID> addresses() const { return address_.all(); }
+  [[nodiscard]] const std::vector<GID>& addresses() const { return addresses_; }
   [[nodiscard]] bool has_address(const GID& address) const;
+  // Gives a frame of the shared port to the program whose QP it names. Returns the program, whose
+  // ring is to be published, or nullptr.
+  [[nodiscard]] Program* take(const IngressFrame& frame, Time now);
+  static void publish(Program& program);
   // Gives a program what another function of this NIC and VLAN sends. It has no ICRC.
   void receive_here(const IngressFrame& frame, Time now);
   // While the NIC polls, programs need not ring.
@@ -124,8 +133,9 @@ class NICFunction {
   explicit NICFunction(const NICFunctionConfig& config, LocalAddress address, NICStreamHost& host)
       : config_(config),
         address_(std::move(address)),
+        addresses_(address_.all()),
         filter_(filter_of(config)),
-        streams_(std::make_unique<NICStreams>(host, address_.all(), address_.interface_index)) {
+        streams_(std::make_unique<NICStreams>(host, addresses_, address_.interface_index)) {
     set_rates();
   }
   [[nodiscard]] NICFilter filter_of(const NICFunctionConfig& config) const;
@@ -133,6 +143,8 @@ class NICFunction {
   [[nodiscard]] Expected<void> open_link(Program& program, u64 random,
                                          const std::optional<EncryptionSettings>& encryption) const;
   [[nodiscard]] Expected<void> refuse_if_full();
+  // Puts the program's link on the UDP link, which the kernel steers by.
+  [[nodiscard]] Expected<void> use_link(Program& program, std::unique_ptr<UDPLink> link) const;
   void share_management();
   void apply_multicast();
   // The classes of which any program has a packet: bit i for class i.
@@ -149,7 +161,6 @@ class NICFunction {
   bool receive_of(Program& program, Look look, Time now);
   void check_and_deliver(Program& program, const IngressFrame& frame);
   void deliver(Program& program, const IngressFrame& frame);
-  static void publish(Program& program);
 
   static constexpr std::size_t kStaging = 256 << 10;
   static constexpr std::size_t kWholeBytes = 512;  // shorter packets are copied whole
@@ -157,6 +168,8 @@ class NICFunction {
 
   NICFunctionConfig config_;
   LocalAddress address_;
+  std::vector<GID> addresses_;
+  SharedPort* port_ = nullptr;
   NICFilter filter_;
   TokenBucket max_, guaranteed_, connections_;
   std::array<TokenBucket, kTrafficClasses> max_of_class_;

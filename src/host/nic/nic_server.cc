@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -66,6 +67,10 @@ Expected<void> check_tenants(const std::vector<FunctionPlace>& places) {
   return {};
 }
 
+void add_if_on_xdp(const NICFunction& function, std::vector<LocalAddress>& out) {
+  if (function.config().link == LinkKind::kXDP) out.push_back(function.local_address());
+}
+
 bool is_readable(int fd) {
   pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) > 0;
@@ -96,6 +101,11 @@ Expected<std::unique_ptr<NICServer>> NICServer::open(const NICConfig& config) {
   const Expected<u32> share = share_of_streams(config, raise_descriptor_limit());
   if (!share) return tl::unexpected(share.error());
   for (NICFunction& function : server->functions_) function.limit_streams(*share);
+  std::vector<LocalAddress> on_xdp;
+  for (const NICFunction& function : server->functions_) add_if_on_xdp(function, on_xdp);
+  if (Expected<void> opened = server->open_ports(on_xdp); !opened)
+    return tl::unexpected(opened.error());
+  server->hand_out_ports();
   if (Expected<void> listens = server->listen(); !listens) return tl::unexpected(listens.error());
   return server;
 }
@@ -316,21 +326,25 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
     return failure(EINVAL, "encryption: it stays as it is");
   std::vector<NICFunction> functions;
   std::vector<FunctionPlace> places;
+  std::vector<LocalAddress> on_xdp;
   for (const NICFunctionConfig& wanted : config.functions) {
     const auto same = std::ranges::find_if(
         functions_, [&](const NICFunction& f) { return f.config().is_same_function(wanted); });
     if (same != functions_.end()) {
       places.push_back({&wanted, same->addresses()});
+      add_if_on_xdp(*same, on_xdp);
       continue;
     }
     Expected<NICFunction> opened = NICFunction::open(wanted, streams_);
     if (!opened) return tl::unexpected(opened.error());
     places.push_back({&wanted, opened->addresses()});
+    add_if_on_xdp(*opened, on_xdp);
     functions.push_back(std::move(*opened));
   }
   if (Expected<void> checked = check_tenants(places); !checked) return checked;
   const Expected<u32> share = share_of_streams(config, raise_descriptor_limit());
   if (!share) return tl::unexpected(share.error());
+  if (Expected<void> opened = open_ports(on_xdp); !opened) return opened;
   for (NICFunction& function : functions_) {
     const auto wanted =
         std::ranges::find_if(config.functions, [&](const NICFunctionConfig& candidate) {
@@ -345,9 +359,46 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
   }
   functions_ = std::move(functions);
   for (NICFunction& function : functions_) function.limit_streams(*share);
+  hand_out_ports();
   config_ = config;
   scheduler_ = NICScheduler<NICFunction>(config.rate_bps);
   return {};
+}
+
+// --- ports
+
+Expected<void> NICServer::open_ports(const std::vector<LocalAddress>& users) {
+  std::map<u32, std::vector<GID>> wanted;  // by interface
+  for (const LocalAddress& user : users)
+    std::ranges::copy(user.all(), std::back_inserter(wanted[user.interface_index]));
+  for (const LocalAddress& user : users) {
+    const std::vector<GID>& addresses = wanted[user.interface_index];
+    if (SharedPort* const port = port_on(user.interface_index)) {
+      if (Expected<void> done = port->retake(addresses); !done) return done;
+      continue;
+    }
+    Expected<std::unique_ptr<SharedPort>> opened = SharedPort::open(user, addresses);
+    if (!opened) return tl::unexpected(opened.error());
+    for (const int fd : (*opened)->port().descriptors()) watch_descriptor(fd);
+    ports_.push_back(std::move(*opened));
+  }
+  return {};
+}
+
+SharedPort* NICServer::port_on(u32 interface_index) {
+  const auto found = std::ranges::find_if(ports_, [interface_index](const auto& port) {
+    return port->interface_index() == interface_index;
+  });
+  return found == ports_.end() ? nullptr : found->get();
+}
+
+void NICServer::hand_out_ports() {
+  for (NICFunction& function : functions_)
+    if (function.config().link == LinkKind::kXDP)
+      function.use(port_on(function.local_address().interface_index));
+  std::erase_if(ports_, [this](const auto& port) {
+    return std::ranges::find(functions_, port.get(), &NICFunction::shared_port) == functions_.end();
+  });
 }
 
 // --- packets
@@ -388,6 +439,7 @@ void NICServer::offer_core(Time now) {
 bool NICServer::receive(Look look, Time now) {
   bool any = serve_streams(now);
   for (NICFunction& function : functions_) any = function.receive(look, now) || any;
+  for (const auto& port : ports_) any = receive_of(*port, now) || any;
   return any;
 }
 
@@ -395,6 +447,23 @@ bool NICServer::serve_streams(Time now) {
   const bool any = std::ranges::any_of(
       functions_, [](NICFunction& function) { return function.streams().is_in_use(); });
   return any && streams_.poll.serve(now) != 0;
+}
+
+// Frames in a row for one program are published together.
+bool NICServer::receive_of(SharedPort& port, Time now) {
+  if (!port.port().receive()) return false;
+  NICFunction::Program* last = nullptr;
+  for (IngressFrame frame; port.port().poll_frame(frame);) {
+    const auto owner = std::ranges::find_if(functions_, [&](const NICFunction& function) {
+      return function.shared_port() == &port && function.has_address(frame.destination);
+    });
+    if (owner == functions_.end()) continue;  // of a function that SIGHUP has just removed
+    NICFunction::Program* const program = owner->take(frame, now);
+    if (last != nullptr && last != program) NICFunction::publish(*last);
+    last = program;
+  }
+  if (last != nullptr) NICFunction::publish(*last);
+  return true;
 }
 
 bool NICServer::transmit(Time now) {

@@ -54,6 +54,11 @@ class NICServer final : private NICVLANs {
   bool transmit(Time now);
   bool receive(Look look, Time now);
   bool serve_streams(Time now);
+  bool receive_of(SharedPort& port, Time now);
+  // Opens the XDP ports of functions with these addresses; ports that are open take these alone.
+  [[nodiscard]] Expected<void> open_ports(const std::vector<LocalAddress>& users);
+  [[nodiscard]] SharedPort* port_on(u32 interface_index);
+  void hand_out_ports();  // and closes those that no function needs
   void offer_core(Time now);
   bool sleep(Time now);
   bool wait_for_events(int wait_ms);
@@ -65,6 +70,7 @@ class NICServer final : private NICVLANs {
   Descriptor listener_, poll_;
   std::vector<Descriptor> controls_;  // that have not asked yet
   NICStreamHost streams_;
+  std::vector<std::unique_ptr<SharedPort>> ports_;  // end after the functions
   std::vector<NICFunction> functions_;
 };
 

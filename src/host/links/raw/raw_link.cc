@@ -36,6 +36,13 @@ Expected<std::unique_ptr<Link>> RawLink::on(std::unique_ptr<UDPLink> link,
   return raw;
 }
 
+std::unique_ptr<Link> RawLink::on_shared(std::unique_ptr<UDPLink> link, const LocalAddress& address,
+                                         std::unique_ptr<RawPort> port) {
+  std::unique_ptr<RawLink> raw(new RawLink(std::move(link), address.interface_index));
+  raw->use(std::move(port));
+  return raw;
+}
+
 Expected<void> RawLink::open_port(const LocalAddress& address, LinkKind kind) {
   const Expected<MAC> mac = interface_mac(address);
   if (!mac) return tl::unexpected(mac.error());

@@ -24,6 +24,11 @@ class RawLink final : public PortLink {
                                                           const LocalAddress& address,
                                                           LinkKind kind);
 
+  // The same on a port that others share, and that receives nothing for this link.
+  [[nodiscard]] static std::unique_ptr<Link> on_shared(std::unique_ptr<UDPLink> link,
+                                                       const LocalAddress& address,
+                                                       std::unique_ptr<RawPort> port);
+
   void append(const EgressFrame& frame) override;
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return port_->may_wait() && below_->may_wait(); }

@@ -67,7 +67,7 @@ std::vector<sock_filter> take_filter(const TakenTraffic& taken) {
 std::vector<sock_filter> leave_filter(const TakenTraffic& taken) {
   const std::vector<FieldTest> tests = {{FieldSize::kWord, kInterface, kAll, taken.interface_index},
                                         {FieldSize::kWord, kPacketType, kAll, PACKET_HOST},
-                                        slot_test(taken.slot, taken.steer_by, UDPHeader::kSize)};
+                                        slot_test(*taken.slot, taken.steer_by, UDPHeader::kSize)};
   std::vector<sock_filter> program;
   add_case(tests, kNothing, program);
   program.push_back(BPF_STMT(BPF_RET | BPF_K, kAll));

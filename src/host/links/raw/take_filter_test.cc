@@ -58,6 +58,19 @@ TEST_F(TakeFilterTest, OnlyQPsOfThisProcess) {
       EXPECT_FALSE(takes(type, test::kIPv4OfA, test::kIPv4OfB, QPN{qpn})) << qpn;
 }
 
+// As the port of a NIC process, whose functions have these addresses.
+TEST_F(TakeFilterTest, AllQPsWithoutASlot) {
+  TakenTraffic all = taken();
+  all.slot.reset();
+  ASSERT_TRUE(attach_filter(receiver_.get(), take_filter(all)));
+  for (const u32 qpn : {0x1u, ((kSlot - 1) << 14) + 5, kOurs.value}) {
+    EXPECT_TRUE(takes(GIDType::kRoCEv2, test::kIPv4OfA, test::kIPv4OfB, QPN{qpn})) << qpn;
+    EXPECT_TRUE(takes(GIDType::kRoCEv2, kIPv6OfA, kIPv6OfB, QPN{qpn})) << qpn;
+    EXPECT_FALSE(takes(GIDType::kRoCEv1, kIPv6OfA, kIPv6OfB, QPN{qpn})) << qpn;
+    EXPECT_FALSE(takes(GIDType::kRoCEv2, test::kIPv4OfA, GID::from_ipv4(0x0a4d0003), QPN{qpn}));
+  }
+}
+
 // The sockets of this test have no tags: a filter for a VLAN takes nothing from them. QP 1 is for
 // the process that is told to take it, and RoCEv1 for none.
 TEST_F(TakeFilterTest, VLANsAndManagement) {

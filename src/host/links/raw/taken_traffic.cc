@@ -44,23 +44,20 @@ FieldTest management_test(u32 bth_at) {
 }
 
 // `dest_qp`: a test of the transport packet that begins at kBTHOverIPv4 or kBTHOverIPv6.
-std::vector<FieldTest> v2_over_ipv4(const GID& address, const TakenTraffic& taken,
-                                    FieldTest dest_qp) {
+std::vector<FieldTest> v2_over_ipv4(const GID& address, const TakenTraffic& taken) {
   constexpr u32 kUDPAt = kIPAt + IPv4Header::kSize;
   return {ether_type_is(EtherType::kIPv4),
           byte_is(kIPAt, kVersionAndIHL),
           byte_is(kIPAt + 9, kProtocolUDP),
           word_is(kIPAt + 16, address.ipv4()),
           {FieldSize::kHalf, kIPAt + 6, kFragmentMask, 0},
-          half_is(kUDPAt + kDestinationPortAt, taken.udp_port),
-          dest_qp};
+          half_is(kUDPAt + kDestinationPortAt, taken.udp_port)};
 }
 
-std::vector<FieldTest> v2_over_ipv6(const GID& address, const TakenTraffic& taken,
-                                    FieldTest dest_qp) {
+std::vector<FieldTest> v2_over_ipv6(const GID& address, const TakenTraffic& taken) {
   constexpr u32 kUDPAt = kIPAt + IPv6Header::kSize;
   std::vector<FieldTest> tests = {ether_type_is(EtherType::kIPv6), byte_is(kIPAt + 6, kProtocolUDP),
-                                  half_is(kUDPAt + kDestinationPortAt, taken.udp_port), dest_qp};
+                                  half_is(kUDPAt + kDestinationPortAt, taken.udp_port)};
   add_destination(address, tests);
   return tests;
 }
@@ -77,6 +74,11 @@ TakenCase case_of(std::vector<FieldTest> tests) {
   u32 size = 0;
   for (const FieldTest& test : tests) size = std::max(size, test.at + static_cast<u32>(test.size));
   return {.tests = std::move(tests), .size_bytes = size};
+}
+
+TakenCase case_of(std::vector<FieldTest> tests, const FieldTest& dest_qp) {
+  tests.push_back(dest_qp);
+  return case_of(std::move(tests));
 }
 
 }  // namespace
@@ -98,14 +100,16 @@ std::vector<TakenCase> cases_of(const TakenTraffic& taken) {
   std::vector<TakenCase> cases;
   for (const GID& address : taken.addresses) {
     const u32 bth_at = address.is_ipv4() ? kBTHOverIPv4 : kBTHOverIPv6;
-    const auto v2 = [&](FieldTest dest_qp) {
-      cases.push_back(case_of(address.is_ipv4() ? v2_over_ipv4(address, taken, dest_qp)
-                                                : v2_over_ipv6(address, taken, dest_qp)));
-    };
-    v2(slot_test(taken.slot, taken.steer_by, bth_at));
-    if (taken.takes_management) v2(management_test(bth_at));
+    const std::vector<FieldTest> v2 =
+        address.is_ipv4() ? v2_over_ipv4(address, taken) : v2_over_ipv6(address, taken);
+    if (!taken.slot) {
+      cases.push_back(case_of(v2));
+      continue;
+    }
+    cases.push_back(case_of(v2, slot_test(*taken.slot, taken.steer_by, bth_at)));
+    if (taken.takes_management) cases.push_back(case_of(v2, management_test(bth_at)));
     if (taken.steer_by == SteerBy::kDestQP && !taken.vlan)
-      cases.push_back(case_of(v1(address, taken.slot)));
+      cases.push_back(case_of(v1(address, *taken.slot)));
   }
   return cases;
 }

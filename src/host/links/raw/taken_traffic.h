@@ -1,7 +1,7 @@
 // Which packets a raw link takes: RoCEv2 and RoCEv1 to an address of the device and a QP of this
-// process (qpn_slot.h). Everything else is left to the kernel and to UDP sockets: QP 1, multicast,
-// other processes' QPs. As tests that a BPF program can make, classic (take_filter.h) or not
-// (xdp_program.h).
+// process (qpn_slot.h). The port of a NIC process takes RoCEv2 to all QPs. Everything else is left
+// to the kernel and to UDP sockets: QP 1, multicast, other processes' QPs. As tests that a BPF
+// program can make, classic (take_filter.h) or not (xdp_program.h).
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace verbena::host {
 
 struct TakenTraffic {
   std::vector<GID> addresses;
-  u32 slot = 0;
+  std::optional<u32> slot{};  // nullopt: all QPs, and no RoCEv1
   u32 interface_index = 0;
   MAC mac;  // of the interface
   // Where the link encrypts, packets are PSP's: on another port, with the slot in the SPI, and no

@@ -22,6 +22,9 @@ class XDPPort final : public RawPort {
                                                                const LocalAddress& address,
                                                                LinkCounters& counters);
 
+  [[nodiscard]] Expected<void> retake(const TakenTraffic& taken) {
+    return attachment_.retake(taken);
+  }
   void append(const EgressFrame& frame, const MAC& to, PSPSender* sealer) override;
   [[nodiscard]] Trains takes() const override { return Trains::kNo; }
   void flush() override;

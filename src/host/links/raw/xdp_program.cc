@@ -156,6 +156,7 @@ Expected<XDPAttachment> XDPAttachment::load(const TakenTraffic& taken, u32 queue
                                             XDPFrames frames) {
   XDPAttachment attachment;
   attachment.interface_index_ = taken.interface_index;
+  attachment.frames_ = frames;
   attachment.map_ = create_map(queues);
   if (!attachment.map_.is_open()) return xdp_failure("create a BPF map");
   attachment.program_ = load_program(xdp_program(taken, attachment.map_.get()), frames);
@@ -178,6 +179,17 @@ Expected<void> XDPAttachment::attach() {
     if (errno == EBUSY || errno == EEXIST) break;
   }
   return xdp_failure("attach its BPF program");
+}
+
+Expected<void> XDPAttachment::retake(const TakenTraffic& taken) {
+  Descriptor program = load_program(xdp_program(taken, map_.get()), frames_);
+  if (!program.is_open()) return xdp_failure("load its BPF program");
+  bpf_attr attributes{};
+  attributes.link_update.link_fd = static_cast<u32>(link_.get());
+  attributes.link_update.new_prog_fd = static_cast<u32>(program.get());
+  if (bpf(BPF_LINK_UPDATE, attributes) != 0) return xdp_failure("replace its BPF program");
+  program_ = std::move(program);
+  return {};
 }
 
 void XDPAttachment::close() {

@@ -29,12 +29,15 @@ class XDPAttachment {
   [[nodiscard]] bool add_socket(u32 queue, int fd);  // false: errno
   // From now on frames come. In the driver where it can, else in the kernel's generic place.
   [[nodiscard]] Expected<void> attach();
+  // Takes other packets of the interface from now on, by another program on the same link.
+  [[nodiscard]] Expected<void> retake(const TakenTraffic& taken);
   void close();
 
  private:
   XDPAttachment() = default;
 
   u32 interface_index_ = 0;
+  XDPFrames frames_{};
   Descriptor map_, program_, link_;
 };
 
