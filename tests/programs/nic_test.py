@@ -132,6 +132,38 @@ class NICTest(nic_case.NICCase):
         [found] = [f for f in self.status("a")["functions"] if f["name"] == function]
         return sum(len(program["groups"]) for program in found["programs"])
 
+    def test_sighup_while_traffic_runs(self):
+        """Classes and groups change, and no packet is refused."""
+        red, blue = f"{PREFIX}.27", f"{PREFIX}.28"
+        nic = self.start_nic("a", [("red", red, ""), ("blue", blue, "")])
+        file = self.folder / "a.yaml"
+        plain = file.read_text()
+        others = plain.replace("}", ", multicast: false, traffic_classes: "
+                                    "[{class: 1, dscp: [46], max: 2Gbit}]}")
+        member = self.mckey(red, "-m", self.group(32))
+        harness.wait_until(lambda: self.members("red") == 1, 30, "it has joined")
+        command = ("ib_write_bw", "-F", "-D", "5", "--tclass=184", "-s", "65536")
+        server = BUILD.start(*command, environment=self.environment("a", "red"))
+        self.programs.append(server)
+        time.sleep(1)
+        client = BUILD.start(*command, red, environment=self.environment("a", "blue"))
+        self.programs.append(client)
+        while not client.ended():
+            for text in (others, plain):
+                file.write_text(text)
+                nic.process.send_signal(signal.SIGHUP)
+                time.sleep(0.05)
+        self.assertEqual((client.wait(60), server.wait(60)), (0, 0), f"{server}\n{client}")
+        self.received(self.mckey(blue, "-s", "-o", "-m", self.group(32)), member)
+        for function in self.status("a")["functions"]:
+            refused = {name: count for name, count in function["counters"].items()
+                       if "refused" in name and count}
+            self.assertEqual(refused, {})
+            if function["name"] == "blue":
+                sent = {one["class"]: one["packets"] for one in function["sent_by_class"]}
+                self.assertGreater(min(sent[1], sent[5]), 100, sent)
+        self.assertFalse(nic.ended())
+
     @staticmethod
     def group(number):
         """A group of this run alone."""
