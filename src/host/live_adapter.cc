@@ -599,6 +599,7 @@ void LiveAdapter::lock_as_helper() {
   mutex_.lock();
 }
 
+// It tells the peers that it sleeps, and sets its alarm, only when it has nothing more to do.
 void LiveAdapter::serve() {
   Time offered = Time::never();  // the core, to others
   Look look = Look::kEverywhere;
@@ -610,11 +611,13 @@ void LiveAdapter::serve() {
     if (offered != Time::never()) policy_.on_core_returned(offered, now);
     offered = Time::never();
     const Served served = try_to_serve(look, now);
-    again = ((served.received && !served.woke) || policy_.should_look_again(now)) &&
-            !alarm_.thread()->is_stopping();
+    bool has_more = served.received && !served.woke;
+    again = has_more || policy_.should_look_again(now);
+    if (!again) again = has_more = refresh_helper();
+    again = again && !alarm_.thread()->is_stopping();
     look = Look::kLikely;
     lock.unlock();
-    if (!again || (served.received && !served.woke)) continue;
+    if (!again || has_more) continue;
     offered = now;
     ::sched_yield();
   }
@@ -645,7 +648,7 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
     send_frames(now);
   else if (served.received)
     send_or_await_reply(now);
-  tell_helper();
+  due_ = Time();
   return served;
 }
 

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
+
+#include "host/os/clock.h"
 
 namespace verbena::host {
 namespace {
@@ -37,6 +40,46 @@ class SilentLink final : public Link {
   const std::thread::id owner_ = std::this_thread::get_id();
   LinkCounters counters_;
 };
+
+// Has so many frames for which no descriptor wakes the helper. None is for the device.
+class FullLink final : public Link {
+ public:
+  std::atomic<u32> left = 0, announcements = 0;  // that a thread sleeps on it
+
+  void append(const EgressFrame&) override {}
+  void flush() override {}
+  [[nodiscard]] bool receive(Look) override { return left != 0 && left-- != 0; }
+  [[nodiscard]] bool poll_frame(IngressFrame&, Time) override { return false; }
+  [[nodiscard]] bool on_listening(Listening listening) override {
+    if (listening == Listening::kYes) ++announcements;
+    return listening == Listening::kYes && left != 0;
+  }
+  [[nodiscard]] std::span<const int> descriptors() const override { return {}; }
+  [[nodiscard]] Expected<void> join_multicast(const GID&) override { return {}; }
+  void leave_multicast(const GID&) override {}
+  void leave() override {}
+  void abandon() override {}
+  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
+
+ private:
+  LinkCounters counters_;
+};
+
+TEST(LiveAdapterTest, AHelperThatHasMoreToReceiveAnnouncesNoSleep) {
+  constexpr u32 kFrames = 1000;
+  auto owned = std::make_unique<FullLink>();
+  FullLink& link = *owned;
+  DeviceConfig config;
+  config.gids.push_back({.gid = GID::from_ipv4(0x7f000001)});
+  const std::shared_ptr<LiveAdapter> adapter = *LiveAdapter::start(config, std::move(owned));
+  CompletionQueue* const cq = *adapter->enter()->create_cq(4, nullptr);
+  link.left = kFrames;
+  adapter->request_notification(cq, NotifyOn::kAnyCompletion);
+  const Time deadline = monotonic_now() + sec(20);
+  while (link.left != 0 && monotonic_now() < deadline) sleep_for(ms(1));
+  EXPECT_EQ(link.left, 0u);
+  EXPECT_LT(link.announcements, kFrames / 10);
+}
 
 TEST(LiveAdapterTest, APollSeesWhatTheLinkHeldBack) {
   auto owned = std::make_unique<SilentLink>();
