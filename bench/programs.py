@@ -29,7 +29,7 @@ def finish_all(programs):
 @dataclasses.dataclass(frozen=True)
 class Ceph:
     """`rados bench` on one monitor and one OSD in memory: MB/s. Objects to be read are written
-    before. The cluster lives until the end of the run of benchmarks."""
+    before, and deleted afterwards. The cluster lives until the end of the run of benchmarks."""
     messenger: str  # async+rdma or async+posix
     mode: str       # write, seq or rand
     size: int
@@ -38,13 +38,7 @@ class Ceph:
 
     def run(self, site):
         cluster = site.keep(f"ceph {self.messenger}", lambda: self._cluster(site))
-        name = ("--run-name", f"size{self.size}")
-        write = ("write", "--no-cleanup", "-b", str(self.size), *name)
-        depth = ("-t", str(self.depth))
-        if self.mode == "write":
-            return cluster.bench(str(self.seconds), *write, *depth)
-        cluster.bench("2", *write, *depth)
-        return cluster.bench(str(self.seconds), self.mode, *name, *depth)
+        return cluster.measure(self.mode, self.size, self.depth, self.seconds)
 
     def _cluster(self, site):
         folder = site.new_folder()

@@ -8,7 +8,10 @@ import uuid
 import harness
 
 START_LIMIT_S = 120
+OPERATION_LIMIT_S = 30  # of a client at an OSD, which blocks clients when its memory is full
 POOL = "objects"
+STORE_BYTES = 4 << 30
+BENCH_BYTES = STORE_BYTES // 2  # of all objects of a bench
 
 CONFIGURATION = """\
 [global]
@@ -23,7 +26,8 @@ auth_cluster_required = none
 auth_service_required = none
 auth_client_required = none
 osd_objectstore = memstore
-memstore_device_bytes = 4294967296
+memstore_device_bytes = {store_bytes}
+rados_osd_op_timeout = {operation_limit_s}
 osd_pool_default_size = 1
 osd_pool_default_min_size = 1
 osd_crush_chooseleaf_type = 0
@@ -65,7 +69,8 @@ class Cluster:
             rdma = RDMA_OPTIONS.format(gid=gid_of(address), connections=RDMA_CM if cm else "")
         self.configuration = folder / "ceph.conf"
         self.configuration.write_text(CONFIGURATION.format(
-            fsid=fsid, address=address, port=port, messenger=messenger, rdma=rdma, folder=folder))
+            fsid=fsid, address=address, port=port, messenger=messenger, rdma=rdma, folder=folder,
+            store_bytes=STORE_BYTES, operation_limit_s=OPERATION_LIMIT_S))
         for name in ("mon", "osd"):
             (folder / name).mkdir(mode=0o777)
             (folder / name).chmod(0o777)
@@ -95,7 +100,9 @@ class Cluster:
         status = program.wait(limit_s)
         if status != 0:
             program.kill()
-            raise harness.Failure(f"{program}\n" + "\n".join(map(str, self._programs)))
+            end = f"no end within {limit_s} s" if status is None else f"exit status {status}"
+            raise harness.Failure(f"{name}: {end}\n{program}\n" +
+                                  "\n".join(map(str, self._programs)))
         return program.output()
 
     def bring_up(self):
@@ -115,6 +122,17 @@ class Cluster:
     def status(self):
         text = self.run("ceph", "status", "--format", "json")
         return json.JSONDecoder().raw_decode(text, text.index("{"))[0]  # others' output is around it
+
+    def measure(self, mode, size, depth, seconds):
+        """MB/s of `rados bench` with objects of `size` bytes, which it leaves none of. `mode`: write,
+        seq or rand."""
+        write = ("write", "-b", size, "--max-objects", BENCH_BYTES // size)
+        if mode == "write":
+            return self.bench(seconds, *write, "-t", depth)
+        self.bench(2, *write, "-t", depth, "--no-cleanup")
+        result = self.bench(seconds, mode, "-t", depth)
+        self.run("rados", "-p", POOL, "cleanup")
+        return result
 
     def bench(self, *arguments, limit_s=START_LIMIT_S):
         """MB/s of `rados bench`."""
