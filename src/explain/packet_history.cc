@@ -39,11 +39,15 @@ void PacketHistory::on_sent(const EgressFrame& frame, Time now) {
   record.direction = Direction::kSent;
   record.reception = Reception::kAccepted;
   describe({frame.headers.data(), frame.headers_size}, frame.transport_size(), record);
-  if (frame.packets == 1) return;
-  PacketRecord next = record;
-  for (u32 i = 1; i < frame.packets; ++i) {
+  if (frame.packets != 1) follow(sent, record, frame.packets);
+}
+
+// Adds the other packets of a train.
+void PacketHistory::follow(Ring& ring, const PacketRecord& first, u32 packets) {
+  PacketRecord next = first;
+  for (u32 i = 1; i < packets; ++i) {
     next.psn = next.psn.next();
-    sent.add() = next;
+    ring.add() = next;
   }
 }
 
@@ -58,10 +62,11 @@ void PacketHistory::on_received(const IngressFrame& frame, Reception reception, 
   describe(frame.transport, frame.transport.size() - kICRCSize, record);
 }
 
-void PacketHistory::on_received(const PacketView& packet, std::size_t transport_bytes,
+void PacketHistory::on_received(const PacketView& packet, std::size_t transport_bytes, u32 packets,
                                 Reception reception, Time now) {
   const BTH& bth = packet.headers.bth;
-  PacketRecord& record = place_of(bth.dest_qp).received.add();
+  Ring& received = place_of(bth.dest_qp).received;
+  PacketRecord& record = received.add();
   // Field by field: a record that is made elsewhere and copied would stall on store forwarding.
   record.at = now;
   record.qp = bth.dest_qp;
@@ -73,6 +78,7 @@ void PacketHistory::on_received(const PacketView& packet, std::size_t transport_
   record.reception = reception;
   record.rule = 0;
   if (traits_of(bth.opcode).aeth) record.syndrome = syndrome_of(packet.headers.aeth);
+  if (packets != 1) follow(received, record, packets);
 }
 
 void PacketHistory::on_received(const Acknowledgement& acknowledgement, QPN qp, Time now) {

@@ -47,9 +47,9 @@ class PacketHistory {
   // Records an acknowledgement that came with another packet, and before it.
   void on_received(const Acknowledgement& acknowledgement, QPN qp, Time now);
   void on_received(const IngressFrame& frame, Reception reception, Time now);
-  // Records a packet that arrived decoded.
-  void on_received(const PacketView& packet, std::size_t transport_bytes, Reception reception,
-                   Time now);
+  // Records a packet, or the packets of a train, that arrived decoded.
+  void on_received(const PacketView& packet, std::size_t transport_bytes, u32 packets,
+                   Reception reception, Time now);
   // A fault rule dropped the packet just sent.
   void on_lost_by_fault(const EgressFrame& frame, std::string_view rule);
   // A fault rule dropped a packet that arrived: on_received() is not called for it.
@@ -74,6 +74,7 @@ class PacketHistory {
 
   Place& place_of(QPN qp) const { return places_[qp.value % kPlaces]; }
   u8 number_of(std::string_view rule);
+  static void follow(Ring& ring, const PacketRecord& first, u32 packets);
 
   std::unique_ptr<Place[]> places_;
   std::vector<std::string> rules_;

@@ -69,7 +69,7 @@ void Instruments::add_to_history(const IngressFrame& frame, Reception reception,
   if (const PacketView* const packet = link_->decoded()) {
     if (frame.acknowledgement != nullptr)
       history.on_received(*frame.acknowledgement, packet->headers.bth.dest_qp, now);
-    history.on_received(*packet, frame.transport.size() - kICRCSize, reception, now);
+    history.on_received(*packet, frame.transport.size() - kICRCSize, frame.packets, reception, now);
   } else {
     history.on_received(frame, reception, now);
   }

@@ -1,5 +1,5 @@
-// SENDs between two devices of one host, in one go and in turn (transport/rc/common_case.cc): what
-// the application, the statistics and the timers see is the same.
+// SENDs between two devices of one host, in one go and in turn (transport/rc/common_case.cc), and
+// trains as one and packet by packet: the application, the statistics and the timers see the same.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -17,6 +17,7 @@ enum class Way { kInOneGo, kInTurn };
 struct Record {
   PacketHeaders headers;
   std::vector<u8> payload;
+  u32 packets = 1;
 };
 
 class Ring final : public LocalPackets {
@@ -24,7 +25,9 @@ class Ring final : public LocalPackets {
   explicit Ring(Way way) : way_(way) {}
 
   bool take(const QPAttributes&, const TxPacket& packet) override {
-    Record& record = records.emplace_back(Record{.headers = packet.headers, .payload = {}});
+    Record& record = records.emplace_back(
+        Record{.headers = packet.headers, .payload = {}, .packets = packet.packets});
+    trains += packet.packets > 1 ? 1 : 0;
     for (u32 i = 0; i < packet.payload.count; ++i)
       record.payload.insert(record.payload.end(), packet.payload.parts[i].begin(),
                             packet.payload.parts[i].end());
@@ -50,7 +53,7 @@ class Ring final : public LocalPackets {
   void flush() override {}
 
   std::deque<Record> records;
-  u32 sent_at_once = 0;
+  u32 sent_at_once = 0, trains = 0;
 
  private:
   Record& add(const QPAttributes& qp, Op op) {
@@ -124,9 +127,11 @@ class World {
     return std::exchange(seen_, {});
   }
   u32 sent_at_once() const { return ring_a_.sent_at_once; }
+  u32 trains() const { return ring_a_.trains; }
 
  private:
   static constexpr u32 kPairs = 3;
+  static constexpr u32 kLongest = 20000, kRoom = 19000;  // bytes: some SENDs do not fit
   struct Pair {
     QueuePair *a, *b;
   };
@@ -142,14 +147,15 @@ class World {
     wr.signaled = prng_.next() % 2 == 0;
     wr.solicited = prng_.next() % 2 == 0;
     wr.immediate = static_cast<u32>(prng_.next());
-    const SGE sge = a_.sge(0, static_cast<u32>(prng_.next() % 1200));
+    const u32 most = prng_.next() % 4 == 0 ? kLongest : 1200;
+    const SGE sge = a_.sge(0, static_cast<u32>(prng_.next() % most));
     wr.sg_list = {&sge, 1};
     note(a_.device.post_last_send(qps_[pair].a, wr, now_));
     drain();
   }
   // An element more, without a byte, is beyond the common case.
   void post_receive(u32 pair) {
-    const std::array<SGE, 2> list{b_.sge(4096, 1300), b_.sge(0, 0)};
+    const std::array<SGE, 2> list{b_.sge(4096, kRoom), b_.sge(0, 0)};
     const RecvWR wr{.wr_id = ++wr_id_,
                     .sg_list = std::span(list).first(way_ == Way::kInOneGo ? 1 : 2)};
     note(pair == 1 ? b_.device.post_srq_receive(srq_, wr, now_)
@@ -165,9 +171,20 @@ class World {
     packet.headers = record.headers;
     packet.headers.bth.p_key = kDefaultPKey;
     packet.payload = record.payload;
-    const std::vector<u8> bytes(record.headers.size() + record.payload.size() + kICRCSize);
-    const IngressFrame frame{.source = source, .destination = destination, .transport = bytes};
-    note(to.device.on_packet(packet, frame, now_));
+    const std::size_t size = record.payload.size() / record.packets;
+    const std::vector<u8> bytes(record.headers.size() + size + kICRCSize);
+    IngressFrame frame{.source = source, .destination = destination, .transport = bytes};
+    if (way_ == Way::kInOneGo) {
+      frame.packets = record.packets;
+      note(to.device.on_packet(packet, frame, now_));
+      return drain();
+    }
+    for (u32 i = 0; i < record.packets; ++i) {
+      packet.payload = std::span(record.payload).subspan(i * size, size);
+      const Reception reception = to.device.on_packet(packet, frame, now_);
+      if (i == 0) note(reception);
+      packet.headers.bth.psn = packet.headers.bth.psn.next();
+    }
     drain();
   }
   void look_at_time() {
@@ -186,7 +203,7 @@ class World {
   void drain() {
     for (Node* const node : {&a_, &b_}) {
       EgressFrame frame;
-      CHECK(!node->device.poll_frame(now_, frame));  // the rings take it all
+      CHECK(!node->device.poll_frame(now_, frame, Trains::kYes));  // the rings take it all
       while (node->device.poll_completion_event()) note(-1);
       while (const std::optional<AsyncEvent> event = node->device.poll_async_event())
         note(event->type);
@@ -215,6 +232,7 @@ TEST_P(CommonCaseTest, NobodySeesADifference) {
     ASSERT_TRUE(at_once.look() == in_turn.look()) << "step " << i;
   }
   EXPECT_GT(at_once.sent_at_once(), 0u);
+  EXPECT_GT(at_once.trains(), 0u);
   EXPECT_EQ(in_turn.sent_at_once(), 0u);
 }
 

@@ -53,41 +53,23 @@ bool Egress::poll_frame(Time now, Trains trains, EgressFrame& out) {
       if (config_.local.packets != nullptr) config_.local.packets->flush();
       return false;
     }
-    if (goes_without_frames(*qp)) continue;
+    if (goes_without_frame(*qp)) continue;
     finish(*qp, out);
     if (qp->paced) pace(*qp, out, now);
     return true;
   }
 }
 
-// Sends the packets of a train one by one. After a refusal the rest become frames.
-bool Egress::goes_without_frames(QueuePair& qp) {
-  if (packet_.packets == 1) return goes_without_frame(qp);
-  Bytes left = packet_.payload.parts[0];
-  const std::size_t size = left.size() / packet_.packets;
-  const bool is_stable = packet_.payload.unstable == 0;
-  const auto set_payload = [this, is_stable](Bytes payload) {
-    packet_.payload.clear();
-    is_stable ? packet_.payload.add(payload) : packet_.payload.add_unstable(payload);
-  };
-  for (; packet_.packets != 0; --packet_.packets, left = left.subspan(size)) {
-    set_payload(left.first(size));
-    if (!goes_without_frame(qp)) break;
-    packet_.headers.bth.psn = packet_.headers.bth.psn.next();
-  }
-  set_payload(left);
-  return packet_.packets == 0;
-}
-
-// Sends one packet to a peer on the same host.
+// Sends a packet, or a train, to a peer on the same host.
 bool Egress::goes_without_frame(QueuePair& qp) {
   if (config_.local.packets == nullptr || qp.attributes.type != QPType::kRC || qp.paced)
     return false;
-  complete_bth(qp.attributes, packet_.payload.size_bytes, packet_.headers.bth);
+  const u32 packets = packet_.packets, payload_bytes = packet_.payload.size_bytes / packets;
+  complete_bth(qp.attributes, payload_bytes, packet_.headers.bth);
   if (!config_.local.packets->take(qp.attributes, packet_)) return false;
-  count(qp, 1,
-        packet_.headers.size() + packet_.payload.size_bytes + packet_.headers.bth.pad_count +
-            kICRCSize);
+  count(qp, packets,
+        packets *
+            (packet_.headers.size() + payload_bytes + packet_.headers.bth.pad_count + kICRCSize));
   return true;
 }
 

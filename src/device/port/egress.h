@@ -27,7 +27,6 @@ class Egress {
  private:
   void finish(QueuePair& qp, EgressFrame& out);
   bool goes_without_frame(QueuePair& qp);
-  bool goes_without_frames(QueuePair& qp);
   bool poll_cnp(EgressFrame& out);
   void write_packet(const QueuePair& qp, EgressFrame& out);
   void pace(QueuePair& qp, const EgressFrame& frame, Time now);

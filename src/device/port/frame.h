@@ -88,7 +88,8 @@ struct IngressFrame {
   // Where it is known: the other one that it may be, as the kernel does not say whether the packets
   // that it has joined counted theirs up or all had the same.
   std::optional<u16> other_identification{};
-  std::span<const u8> transport;  // BTH .. ICRC, both included
+  std::span<const u8> transport;  // BTH .. ICRC, both included. Of a train: as large as one packet
+  u32 packets = 1;  // of a train (transport/train.h), which only on_packet() accepts: how many
   // The link has decrypted and authenticated it: its ICRC tells nothing more.
   bool authenticated = false;
   // For an acknowledgement: the telemetry (INT) of the path of the packet that it acknowledges,

@@ -32,8 +32,8 @@ Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
 }
 
 Reception Ingress::on_packet(const PacketView& packet, const IngressFrame& frame, Time now) {
-  ++counters_.port_rcv_packets;
-  counters_.port_rcv_bytes += frame.transport.size();
+  counters_.port_rcv_packets += frame.packets;
+  counters_.port_rcv_bytes += frame.packets * frame.transport.size();
   return dispatch(packet, frame, now);
 }
 
@@ -86,8 +86,9 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
     return admission;
   }
   const bool brings = frame.acknowledgement != nullptr;
-  qp->traffic.received_packets += brings ? 2 : 1;
-  qp->traffic.received_bytes += frame.transport.size() + (brings ? Acknowledgement::kBytes : 0);
+  qp->traffic.received_packets += frame.packets + (brings ? 1 : 0);
+  qp->traffic.received_bytes +=
+      frame.packets * frame.transport.size() + (brings ? Acknowledgement::kBytes : 0);
   if (brings) on_brought(*qp, *frame.acknowledgement, now);
   if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
@@ -102,8 +103,22 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   return Reception::kAccepted;
 }
 
+// A train that the engine does not take as one arrives packet by packet.
 void Ingress::run_engine(QueuePair& qp, const PacketView& packet, const IngressFrame& frame,
                          Time now) {
+  if (frame.packets == 1) return run_engine_once(qp, packet, frame, now);
+  if (qp.rc != nullptr && runner_.take_train(qp, packet, frame.packets, now)) return;
+  const std::size_t size = packet.payload.size() / frame.packets;
+  PacketView one = packet;
+  for (u32 i = 0; i < frame.packets; ++i) {
+    one.payload = packet.payload.subspan(i * size, size);
+    run_engine_once(qp, one, frame, now);
+    one.headers.bth.psn = one.headers.bth.psn.next();
+  }
+}
+
+void Ingress::run_engine_once(QueuePair& qp, const PacketView& packet, const IngressFrame& frame,
+                              Time now) {
   runner_.on_packet(qp, packet,
                     {.source = frame.source,
                      .destination = frame.destination,

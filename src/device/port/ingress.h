@@ -29,7 +29,8 @@ class Ingress {
         refusals_(config.hardening.refusals_per_second) {}
 
   Reception on_frame(const IngressFrame& frame, Time now);
-  // One that the driver vouches for and has decoded; of frame.transport only the size counts.
+  // One packet, or a train, that the driver vouches for and has decoded; of frame.transport only
+  // the size counts.
   Reception on_packet(const PacketView& packet, const IngressFrame& frame, Time now);
 
  private:
@@ -43,6 +44,8 @@ class Ingress {
   void on_marked(QueuePair& qp, Time now);
   void count_drop(Reception reason);
   void run_engine(QueuePair& qp, const PacketView& packet, const IngressFrame& frame, Time now);
+  void run_engine_once(QueuePair& qp, const PacketView& packet, const IngressFrame& frame,
+                       Time now);
 
   const std::vector<GIDEntry>& gids_;
   const QPTable& qps_;

@@ -126,6 +126,14 @@ bool EngineRunner::take_send(QueuePair& qp, const PacketView& packet, Time now) 
   return true;
 }
 
+bool EngineRunner::take_train(QueuePair& qp, const PacketView& packet, u32 packets, Time now) {
+  if (!qp.rc->take_train(packet, packets)) return false;
+  pacer_.on_packet(qp, now);
+  egress_.on_request(qp);
+  settle(qp, now);
+  return true;
+}
+
 void EngineRunner::deliver_sends(QueuePair& qp, Time now) {
   CompletionQueue& cq = *qp.init.send_cq;
   while (qp.rc->may_complete_send()) {

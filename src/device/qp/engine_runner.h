@@ -43,6 +43,8 @@ class EngineRunner {
   // --- the common case of RC QPs (transport/rc/engine.h)
   // The same as on_packet(), for a SEND. Returns false if the caller must call on_packet().
   [[nodiscard]] bool take_send(QueuePair& qp, const PacketView& packet, Time now);
+  // The same for a train of so many packets.
+  [[nodiscard]] bool take_train(QueuePair& qp, const PacketView& packet, u32 packets, Time now);
   // Returns true if no other QP has its turn before this one, and no rate holds it.
   [[nodiscard]] bool is_free_to_send(const QueuePair& qp) const {
     return qp.attributes.state == QPState::kRTS && !may_send_ && !qp.paced && !qp.send_paused &&

@@ -10,11 +10,16 @@
 namespace verbena::host {
 namespace {
 
-constexpr u32 kBatch = 64;  // frames in a receive()
+constexpr u32 kBatch = 64;  // packets in a receive()
 // While there are frames of this host: looks in vain without a look below, and at most, where one
 // after the other has found nothing there; one that finds takes as long as kVainLooksOfOne.
 constexpr u32 kLooksWithoutBelow = 64, kMaxLooksWithoutBelow = 1024;
 constexpr u32 kVainLooksOfOne = 4;
+
+// Returns false if a payload of so many bytes is not that of so many packets of equal size.
+bool is_train_of(u32 packets, std::size_t bytes) {
+  return packets != 0 && packets <= kLongestTrain && bytes % packets == 0;
+}
 
 }  // namespace
 
@@ -143,10 +148,13 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
 const PacketView* LocalLink::decode(const FrameRingReader::Record& record, IngressFrame& out) {
   const auto& [header, addresses, body] = record;
   out.transport = {};
+  out.packets = 1;
   if ((header.headers.flags & RingHeaders::kAreHere) != 0) {
     if (!from_ring(header.headers, packet_.headers)) return nullptr;
+    if (!is_train_of(header.packets, body.size())) return nullptr;
     packet_.payload = body;
-    const std::size_t padded = (body.size() + 3) & ~std::size_t{3};
+    out.packets = header.packets;
+    const std::size_t padded = (body.size() / out.packets + 3) & ~std::size_t{3};
     const std::size_t size = packet_.headers.size() + padded + kICRCSize;
     out.transport = Bytes(copy_).first(std::min(size, copy_.size()));
     return &packet_;
@@ -173,8 +181,8 @@ bool LocalLink::take_record(FrameRingReader& ring, IngressFrame& out) {
   out.authenticated = false;
   const bool brings = brought_by(header.headers, brought_);
   out.acknowledgement = brings ? &brought_ : nullptr;
-  --batch_left_;
-  received_ += brings ? 2 : 1;
+  batch_left_ -= std::min(batch_left_, out.packets);
+  received_ += out.packets + (brings ? 1 : 0);
   return true;
 }
 
@@ -211,6 +219,7 @@ bool LocalLink::poll_frame(IngressFrame& out, Time now) {
   if (!std::exchange(asks_below_, true)) return false;
   decoded_ = nullptr;
   out.acknowledgement = nullptr;
+  out.packets = 1;
   return below_->poll_frame(out, now);
 }
 

@@ -91,7 +91,7 @@ class LocalLink final : public Link {
   u32 word_ = 0;           // of `rung_`, that receive()'s frames have come to
   Watch watch_;
   bool asks_below_ = true;           // for a frame; not in a batch for which it was left alone
-  u32 batch_left_ = 0, served_ = 0;  // frames of a receive(); the slot of the last one
+  u32 batch_left_ = 0, served_ = 0;  // packets of a receive(); the slot of the last one
   u32 quiet_looks_ = kQuiet, looks_since_below_ = 0, looks_without_below_ = 1;
   u64 received_ = 0;
   FrameRingReader::Record record_;              // of the frame polled last,

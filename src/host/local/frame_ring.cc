@@ -15,7 +15,7 @@ static_assert(offsetof(Header, length) == 0);
 
 constexpr u64 record_bytes(u32 length) { return (u64{length} + kLine - 1) & ~(kLine - 1); }
 
-constexpr u32 kMinLength = sizeof(Header), kMaxLength = kMinLength + FrameRing::kMaxBody;
+constexpr u32 kMinLength = sizeof(Header), kMaxLength = kMinLength + FrameRing::kMaxTrainBody;
 
 u64 left_before_end(u64 position) { return FrameRing::kBytes - position % FrameRing::kBytes; }
 

@@ -2,8 +2,8 @@
 // map: one writes, one reads, neither waits. Neither trusts memory that the other can change: an
 // invalid ring is broken, takes nothing more and gives nothing more.
 //   record: | header | body | padding to a cache line |
-// The body is a transport packet (BTH .. ICRC, which is not filled in), or only its payload if the
-// headers are already in the record.
+// The body is a transport packet (BTH .. ICRC, which is not filled in). If the headers are already
+// in the record, the body is only the payload, of one packet or of a train.
 // The reader recognizes a record by its first word, which is written last and was 0 before. So a
 // short record takes one cache line from core to core. A record that fits a line is built elsewhere
 // and stored there at once: a reader that polls would take the line away in between. A record says
@@ -45,8 +45,9 @@ struct RingHeaders {
 
 class FrameRing {
  public:
-  static constexpr u64 kBytes = 2u << 20;  // twice the largest window of a QP
-  static constexpr u32 kMaxBody = kMaxHeadersSize + 4096 + 4;
+  static constexpr u64 kBytes = 2u << 20;                      // twice the largest window of a QP
+  static constexpr u32 kMaxBody = kMaxHeadersSize + 4096 + 4;  // of one packet
+  static constexpr u32 kMaxTrainBody = kLongestTrain * 4096;
   static constexpr u32 kAddresses = 16;  // pairs of GIDs
   static constexpr u32 kSkip = ~0u;
 
@@ -59,7 +60,8 @@ class FrameRing {
     u16 udp_source_port = 0;
     u8 traffic_class = 0, hop_limit = 0;
     u16 addresses = 0;  // place in the table
-    u16 follows = 0;    // 1: a record that was published with it
+    u8 follows = 0;     // 1: a record that was published with it
+    u8 packets = 1;     // in the body, of equal size, if the headers are here (transport/train.h)
     RingHeaders headers{};
   };
 
@@ -82,8 +84,8 @@ class FrameRingWriter {
   // full.
   [[nodiscard]] u8* add(const FrameRing::Addresses& addresses, u32 body_bytes);
   // Returns the header of the record that was added last. Fill it in before the next call, in
-  // place: a copy of a whole waits for the small stores before it. All fields but its addresses are
-  // 0.
+  // place: a copy of a whole waits for the small stores before it. Its addresses are set, it is of
+  // one packet, and all other fields are 0.
   [[nodiscard]] FrameRing::Header& last() { return line_.header; }
   void take_back();  // removes the last record, if it is not published yet, once
   // Returns true if it published anything new.

@@ -47,10 +47,10 @@ class FrameRingTest : public testing::Test {
 TEST_F(FrameRingTest, FramesComeOutAsTheyWentIn) {
   expect_nothing();
   ASSERT_TRUE(put(100, 1));
-  ASSERT_TRUE(put(FrameRing::kMaxBody, 2));
+  ASSERT_TRUE(put(FrameRing::kMaxTrainBody, 2));
   ASSERT_TRUE(put(1, 3));
   expect(100, 1);
-  expect(FrameRing::kMaxBody, 2);
+  expect(FrameRing::kMaxTrainBody, 2);
   expect(1, 3);
   expect_nothing();
 }
@@ -218,7 +218,7 @@ TEST_F(FrameRingTest, ANewWriterLeavesTheAddressesOfWhatIsThere) {
 TEST_F(FrameRingTest, LengthsThatMakeNoSenseBreakIt) {
   for (const u32 length :
        {1u, u32{sizeof(FrameRing::Header)} - 1,
-        u32{sizeof(FrameRing::Header)} + FrameRing::kMaxBody + 1, FrameRing::kSkip - 1}) {
+        u32{sizeof(FrameRing::Header)} + FrameRing::kMaxTrainBody + 1, FrameRing::kSkip - 1}) {
     FrameRingReader reader(*ring_);
     set_length(0, length);
     EXPECT_FALSE(reader.poll(record_)) << length;

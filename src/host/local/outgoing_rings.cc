@@ -95,17 +95,17 @@ void OutgoingRings::note_unflushed(Peer& to) {
 // Returns the record header for the caller to fill in, or nullptr if the packet is lost.
 template <typename Write>
 FrameRing::Header* OutgoingRings::put(Peer& to, const FrameRing::Addresses& addresses,
-                                      u32 body_bytes, const Write& write) {
+                                      u32 body_bytes, u32 packets, const Write& write) {
   u8* const room = to.ring->add(addresses, body_bytes);
   if (room == nullptr) {
-    ++dropped_;
+    dropped_ += packets;
     return nullptr;
   }
   if (body_bytes != 0 && !touch([&] { write(room); })) {
     to.ring->take_back();
     return nullptr;
   }
-  ++sent_;
+  sent_ += packets;
   note_unflushed(to);
   return &to.ring->last();
 }
@@ -114,7 +114,7 @@ FrameRing::Header* OutgoingRings::put(Peer& to, const FrameRing::Addresses& addr
 void OutgoingRings::put_acknowledgement(Peer& to) {
   Waiting& waiting = to.acknowledgement;
   if (!std::exchange(waiting.is_there, false)) return;
-  FrameRing::Header* const header = put(to, waiting.addresses, 0, [](u8*) {});
+  FrameRing::Header* const header = put(to, waiting.addresses, 0, 1, [](u8*) {});
   if (header == nullptr) return;
   header->traffic_class = waiting.traffic_class;
   header->headers = waiting.headers;
@@ -132,13 +132,14 @@ bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
   const bool brings = is_request && waiting.headers.dest_qp == qp.dest_qp.value;
   if (!brings) put_acknowledgement(*to);
   FrameRing::Header* const header =
-      put(*to, {qp.path.source, qp.path.destination}, packet.payload.size_bytes,
+      put(*to, {qp.path.source, qp.path.destination}, packet.payload.size_bytes, packet.packets,
           [&](u8* at) { write(packet.payload, at); });
   FrameRing::Header lost;
   FrameRing::Header& out = header != nullptr ? *header : lost;
   out.traffic_class = qp.path.traffic_class;
+  out.packets = static_cast<u8>(packet.packets);
   to_ring(packet.headers, out.headers);
-  if (history_ != nullptr) note(qp, out.headers, packet.payload.size_bytes);
+  if (history_ != nullptr) note(qp, out.headers, packet.payload.size_bytes, packet.packets);
   if (header == nullptr || !std::exchange(waiting.is_there, false)) return true;
   bring(waiting.headers, out.headers);
   ++sent_;
@@ -167,7 +168,7 @@ bool OutgoingRings::send(const QPAttributes& qp, const LocalSend& send) {
   publish_records(*to);
   has_others_ = taken_.requests = true;
   sent_ += brings ? 2 : 1;
-  if (history_ != nullptr) note(qp, out.headers, bytes);
+  if (history_ != nullptr) note(qp, out.headers, bytes, 1);
   return true;
 }
 
@@ -184,12 +185,15 @@ bool OutgoingRings::acknowledge(const QPAttributes& qp, PSN psn, const AETH& aet
   waiting.addresses.destination = qp.path.destination;
   to_ring(qp, psn, aeth, waiting.headers);
   taken_.acknowledgements = true;
-  if (history_ != nullptr) note(qp, waiting.headers, 0);
+  if (history_ != nullptr) note(qp, waiting.headers, 0, 1);
   return true;
 }
 
-void OutgoingRings::note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes) {
-  record(headers, payload_bytes, qp.qpn, clock_->last(), history_->add_sent(qp.qpn));
+// Notes the packets of a train one by one.
+void OutgoingRings::note(const QPAttributes& qp, RingHeaders headers, u32 payload_bytes,
+                         u32 packets) {
+  for (u32 i = 0; i < packets; ++i, ++headers.psn)
+    record(headers, payload_bytes / packets, qp.qpn, clock_->last(), history_->add_sent(qp.qpn));
 }
 
 bool OutgoingRings::take(const EgressFrame& frame) {
@@ -199,9 +203,9 @@ bool OutgoingRings::take(const EgressFrame& frame) {
   is_urgent_ |= frame.urgency != Urgency::kWithReply;
   has_others_ = true;
   put_acknowledgement(*to);
-  FrameRing::Header* const header =
-      put(*to, {frame.source, frame.destination},
-          static_cast<u32>(frame.transport_size() + kICRCSize), [&](u8* at) { write(frame, at); });
+  FrameRing::Header* const header = put(*to, {frame.source, frame.destination},
+                                        static_cast<u32>(frame.transport_size() + kICRCSize), 1,
+                                        [&](u8* at) { write(frame, at); });
   if (header == nullptr) return true;
   header->udp_source_port = frame.udp_source_port;
   header->traffic_class = frame.traffic_class;

@@ -82,10 +82,10 @@ class OutgoingRings final : public LocalPackets {
   [[nodiscard]] bool is_here(u32 slot, Peer& to);
   [[nodiscard]] static bool is_at(const GID& gid, Peer& to);
   [[nodiscard]] static bool has_ring(Peer& to);
-  void note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes);
+  void note(const QPAttributes& qp, RingHeaders headers, u32 payload_bytes, u32 packets);
   template <typename Write>
   [[nodiscard]] FrameRing::Header* put(Peer& to, const FrameRing::Addresses& addresses,
-                                       u32 body_bytes, const Write& write);
+                                       u32 body_bytes, u32 packets, const Write& write);
   void put_acknowledgement(Peer& to);
   void note_unflushed(Peer& to);
   void publish(Peer& to);

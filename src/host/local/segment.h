@@ -20,7 +20,7 @@ inline constexpr std::size_t kSegmentAlignment = 4096;
 
 // Zeroed memory, but for what the owner writes. A change of layout is a change of kMagic.
 struct alignas(kSegmentAlignment) SegmentHeader {
-  static constexpr u64 kMagic = 0x43434f4c42525656;
+  static constexpr u64 kMagic = 0x44434f4c42525656;
   static constexpr u32 kMaxGIDs = 64;
   u64 magic;
   u64 nonce;

@@ -25,8 +25,8 @@ struct LocalSend {
 class LocalPackets {
  public:
   virtual ~LocalPackets() = default;
-  // Returns true if the packet was taken; its payload has been read then. Returns false if a frame
-  // must be made of it. `packet.headers.bth` is complete.
+  // Returns true if the packet, or the train, was taken; its payload has been read then. Returns
+  // false if a frame must be made of it. `packet.headers.bth` is complete.
   [[nodiscard]] virtual bool take(const QPAttributes& qp, const TxPacket& packet) = 0;
   // The same for a SEND, which the peer sees at once. Returns false also if its payload cannot be
   // read.

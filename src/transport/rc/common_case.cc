@@ -6,6 +6,7 @@
 //   - acknowledges_in_order(): on_acknowledge(), where SENDs and WRITEs are acknowledged as a
 //   whole.
 //   - expects_send(), take_send(): on_request(), for a SEND Only in order.
+// RCResponder::take_train() is another such case.
 #include <cstring>
 
 #include "memory/touch.h"

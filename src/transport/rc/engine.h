@@ -39,6 +39,10 @@ class RCEngine final : public DatagramEngine {
   [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out) {
     return responder_.take_send(packet, to, out);
   }
+  // Executes a train of requests if it is in order and fits the message.
+  [[nodiscard]] bool take_train(const PacketView& packet, u32 packets) {
+    return responder_.take_train(packet, packets);
+  }
   [[nodiscard]] bool may_complete_send() const { return requester_.may_complete(); }
   [[nodiscard]] bool may_send() const { return !responder_.is_idle() || !requester_.is_idle(); }
   [[nodiscard]] bool on_receive_posted(Time now) override;

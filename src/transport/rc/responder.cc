@@ -168,6 +168,22 @@ void RCResponder::execute(const PacketView& packet) {
   on_write(packet, traits);
 }
 
+// Packets that may be refused come one by one, so that the NAK has the PSN of the refused one.
+bool RCResponder::take_train(const PacketView& packet, u32 packets) {
+  const Opcode opcode = packet.headers.bth.opcode;
+  const OpcodeTraits& traits = traits_of(opcode);
+  const bool is_middle = traits.request && traits.payload && !traits.first && !traits.last;
+  const u64 end = offset_ + packet.payload.size();
+  const u64 room = message_ == Message::kSend ? receive_.length_bytes : write_.dma_length;
+  if (!is_middle || !in_sequence(traits, opcode.op) || end >= room ||
+      packet.payload.size() != std::size_t{packets} * mtu() || failed_ ||
+      packet.headers.bth.psn != expected_ || reorder_buffer_ != nullptr)
+    return false;
+  nak_sent_ = false;
+  message_ == Message::kSend ? on_send(packet, traits, packets) : on_write(packet, traits, packets);
+  return true;
+}
+
 // First and Only begin a message, Middle and Last continue one of the same kind. Table 49
 bool RCResponder::in_sequence(const OpcodeTraits& traits, Op op) const {
   if (traits.first || !traits.payload) return message_ == Message::kNone;
@@ -236,7 +252,7 @@ bool RCResponder::take_receive() {
   return holds_receive_;
 }
 
-void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) {
+void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits, u32 packets) {
   if (traits.first && !take_receive()) return rnr_nak();
   const u64 end = offset_ + packet.payload.size();
   if (end > receive_.length_bytes) {
@@ -253,7 +269,7 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
   message_ = Message::kSend;
   offset_ = end;
   if (traits.last) complete_receive(CompletionOp::kReceive, static_cast<u32>(end), packet);
-  accept(packet, 1, traits.last);
+  accept(packet, packets, traits.last);
 }
 
 bool RCResponder::invalidate(RKey key) {
@@ -316,7 +332,7 @@ bool RCResponder::begin_write(const PacketView& packet, Resolved& to) {
   return true;
 }
 
-void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits) {
+void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits, u32 packets) {
   Resolved to;
   if (traits.first && !begin_write(packet, to)) return;
   const u64 end = offset_ + packet.payload.size();
@@ -341,7 +357,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
   offset_ = end;
   if (traits.imm_dt)
     complete_receive(CompletionOp::kReceiveRDMAWithImmediate, write_.dma_length, packet);
-  accept(packet, 1, traits.last);
+  accept(packet, packets, traits.last);
 }
 
 // --- READs, atomics, FLUSHes and ATOMIC WRITEs

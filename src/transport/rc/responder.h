@@ -33,6 +33,9 @@ class RCResponder {
   // Executes it; its completion goes to `out`. Returns false if memory has gone: call on_request(),
   // which reports it.
   [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out);
+  // The same as on_request() for each packet of a train, which are middle packets of a message.
+  // Returns false, and does nothing, unless they are in order and fit the message.
+  [[nodiscard]] bool take_train(const PacketView& packet, u32 packets);
   // The write of the request at `mark.psn` has failed after it was executed.
   void on_copy_failed(const CopyMark& mark);
   // Frees the receives of an SRQ that were taken and will not complete here: the QP is destroyed.
@@ -60,8 +63,8 @@ class RCResponder {
   void execute(const PacketView& packet);
   bool in_sequence(const OpcodeTraits& traits, Op op) const;
   bool right_length(const OpcodeTraits& traits, std::size_t payload) const;
-  void on_send(const PacketView& packet, const OpcodeTraits& traits);
-  void on_write(const PacketView& packet, const OpcodeTraits& traits);
+  void on_send(const PacketView& packet, const OpcodeTraits& traits, u32 packets = 1);
+  void on_write(const PacketView& packet, const OpcodeTraits& traits, u32 packets = 1);
   void on_read(const PacketView& packet);
   void on_atomic(const PacketView& packet);
   MemoryFault execute_atomic(const PacketView& packet, u8* at, ResponderResource& resource);
