@@ -610,7 +610,7 @@ class LinkTest(TwoNICsCase):
         key = self.folder / "key"
         key.write_text("a key of the two hosts of this test")
         key.chmod(0o644)
-        self.start_nics("packet", "udp", f"encryption: 'psk:{key},port={PORT}'")
+        self.start_nics("packet", "udp", f"encryption: 'psk:{key},port={nic_case.PORT}'")
         self.run_pair(self.hosts.b, "blue", *"ib_write_bw -F -s 65536 -n 200".split())
 
     @unittest.skipUnless(os.geteuid() == 0, "AF_XDP needs root")
