@@ -109,8 +109,9 @@ TREES = (
                       "-DBUILD_BRPC_TOOLS=OFF", "-DCMAKE_BUILD_TYPE=Release",
                       "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -g0"),
                 ninja("brpc_rdma_unittest")),
-         lacks={r"ServerOptions.* has no member named .use_rdma": "its RDMA unit test names members that"
-                " brpc 1.17.0 has renamed, and later trees do not"},
+         lacks={r"ServerOptions.* has no member named .use_rdma":
+                    "its RDMA unit test names members that brpc 1.17.0 has renamed, and later trees"
+                    " do not"},
          made="test/brpc_rdma_unittest",
          tests=(("{build}/test/brpc_rdma_unittest", "--rdma_test_enable"),),
          read=outputs.gtest),

@@ -124,8 +124,8 @@ class Cluster:
         return json.JSONDecoder().raw_decode(text, text.index("{"))[0]  # others' output is around it
 
     def measure(self, mode, size, depth, seconds):
-        """MB/s of `rados bench` with objects of `size` bytes, which it leaves none of. `mode`: write,
-        seq or rand."""
+        """MB/s of `rados bench` with objects of `size` bytes; it leaves none of them. `mode`:
+        write, seq or rand."""
         write = ("write", "-b", size, "--max-objects", BENCH_BYTES // size)
         if mode == "write":
             return self.bench(seconds, *write, "-t", depth)
