@@ -15,7 +15,7 @@ namespace verbena::host {
 namespace {
 
 constexpr u16 kPort = 17201;
-constexpr int kPatienceMs = 3000;
+constexpr int kAnswerMs = 3000;
 
 class NICStreamOpenerTest : public testing::Test {
  protected:
@@ -48,7 +48,7 @@ class NICStreamOpenerTest : public testing::Test {
   }
   static void await(const Descriptor& fd) {
     pollfd asked{.fd = fd.get(), .events = POLLIN, .revents = 0};
-    EXPECT_EQ(::poll(&asked, 1, kPatienceMs), 1);
+    EXPECT_EQ(::poll(&asked, 1, kAnswerMs), 1);
   }
   Descriptor connect() { return blue_->connect({kRed, kPort}, {kBlue, 0}); }
 
