@@ -12,57 +12,54 @@
 namespace verbena::host {
 namespace {
 
-// Nothing is on it; counts what the thread that made it does.
-class SilentLink final : public Link {
+// No frame of it is for the device.
+class EmptyLink : public Link {
+ public:
+  void append(const EgressFrame&) override {}
+  void flush() override {}
+  [[nodiscard]] bool receive(Look) override { return false; }
+  [[nodiscard]] bool poll_frame(IngressFrame&, Time) override { return false; }
+  [[nodiscard]] std::span<const int> descriptors() const override { return {}; }
+  [[nodiscard]] Expected<void> join_multicast(const GID&) override { return {}; }
+  void leave_multicast(const GID&) override {}
+  void leave() override {}
+  void abandon() override {}
+  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
+
+ private:
+  LinkCounters counters_;
+};
+
+// Counts what the thread that made it does.
+class SilentLink final : public EmptyLink {
  public:
   Time due = Time::never();
   u32 flushes = 0, looks = 0;
 
-  void append(const EgressFrame&) override {}
   void flush() override {
     if (is_ours()) ++flushes;  // the test's thread alone counts: it reads without the lock
   }
-  [[nodiscard]] bool receive(Look) override { return false; }
   [[nodiscard]] bool poll_frame(IngressFrame&, Time) override {
     if (is_ours()) ++looks;
     return false;
   }
   [[nodiscard]] Time next_timer() const override { return due; }
-  [[nodiscard]] std::span<const int> descriptors() const override { return {}; }
-  [[nodiscard]] Expected<void> join_multicast(const GID&) override { return {}; }
-  void leave_multicast(const GID&) override {}
-  void leave() override {}
-  void abandon() override {}
-  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
 
  private:
   [[nodiscard]] bool is_ours() const { return std::this_thread::get_id() == owner_; }
   const std::thread::id owner_ = std::this_thread::get_id();
-  LinkCounters counters_;
 };
 
-// Has so many frames for which no descriptor wakes the helper. None is for the device.
-class FullLink final : public Link {
+// Has so many frames for which no descriptor wakes the helper.
+class FullLink final : public EmptyLink {
  public:
   std::atomic<u32> left = 0, announcements = 0;  // that a thread sleeps on it
 
-  void append(const EgressFrame&) override {}
-  void flush() override {}
   [[nodiscard]] bool receive(Look) override { return left != 0 && left-- != 0; }
-  [[nodiscard]] bool poll_frame(IngressFrame&, Time) override { return false; }
   [[nodiscard]] bool on_listening(Listening listening) override {
     if (listening == Listening::kYes) ++announcements;
     return listening == Listening::kYes && left != 0;
   }
-  [[nodiscard]] std::span<const int> descriptors() const override { return {}; }
-  [[nodiscard]] Expected<void> join_multicast(const GID&) override { return {}; }
-  void leave_multicast(const GID&) override {}
-  void leave() override {}
-  void abandon() override {}
-  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
-
- private:
-  LinkCounters counters_;
 };
 
 TEST(LiveAdapterTest, AHelperThatHasMoreToReceiveAnnouncesNoSleep) {

@@ -34,7 +34,7 @@ class NICMulticastTest : public NICServerTest {
     return !tenant.reader.poll(record);
   }
 
-  // Of this process alone.
+  // The process ID keeps it apart from the groups of other tests.
   const GID group_ = GID::from_ipv4(0xef580000 | (static_cast<u32>(::getpid()) & 0x7fff) << 1);
   const GID other_group_ = GID::from_ipv4(group_.ipv4() | 1);
 };

@@ -102,6 +102,16 @@ class NICRelayTest : public testing::Test {
     return sent;
   }
 
+  void reset_peer_until_over() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ASSERT_TRUE(set_option(peer_.get(), SOL_SOCKET, SO_LINGER, at_once));
+    peer_.reset();
+    until([&] {
+      serve();
+      return is_over_;
+    });
+  }
+
   TCPPoll poll_ = *TCPPoll::open();
   NICRelay::Piece piece_{};
   Descriptor program_, peer_;
@@ -166,26 +176,14 @@ TEST_F(NICRelayTest, AProgramThatClosesWithoutReadingResetsThePeer) {
 TEST_F(NICRelayTest, APeerThatResets) {
   put(program_, kRequest);
   EXPECT_EQ(get(peer_, 16), kRequest);
-  const linger at_once{.l_onoff = 1, .l_linger = 0};
-  ASSERT_TRUE(set_option(peer_.get(), SOL_SOCKET, SO_LINGER, at_once));
-  peer_.reset();
-  until([&] {
-    serve();
-    return is_over_;
-  });
+  reset_peer_until_over();
 }
 
 // The program has stopped reading: the reset does not wait for it.
 TEST_F(NICRelayTest, APeerThatResetsWhileTheProgramTakesNothing) {
   (void)fill(peer_);
   ASSERT_FALSE(relay_->can_receive());
-  const linger at_once{.l_onoff = 1, .l_linger = 0};
-  ASSERT_TRUE(set_option(peer_.get(), SOL_SOCKET, SO_LINGER, at_once));
-  peer_.reset();
-  until([&] {
-    serve();
-    return is_over_;
-  });
+  reset_peer_until_over();
 }
 
 // The first bytes may come one by one.

@@ -3,51 +3,21 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
-
-#include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "host/nic/nic_server.h"
-#include "host/os/clock.h"
+#include "host/nic/nic_for_test.h"
 #include "host/sharing/qpn_slot.h"
 #include "wire/ib/bth.h"
 
 namespace verbena::host {
 
-class NICServerTest : public testing::Test {
+class NICServerTest : public NICTest {
  protected:
   void SetUp() override {
-    config_.socket = path_;
     config_.functions = {{.name = "red", .address = "127.88.1.1", .p_keys = {0x8001}},
                          {.name = "blue", .address = "127.88.1.2", .p_keys = {0x8001, 0xffff}}};
-  }
-  void TearDown() override { stop(); }
-  void start() {
-    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config_);
-    ASSERT_TRUE(opened.has_value()) << opened.error().message;
-    server_ = std::move(*opened);
-    stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
-    thread_ = std::thread([this] { server_->run(stop_.get(), [this] { reload(); }); });
-  }
-  void reload() {
-    if (!wants_reload_) return;
-    reloaded_ = server_->reconfigure(config_);
-    wants_reload_ = false;
-  }
-  void reconfigure() {
-    wants_reload_ = true;
-    while (wants_reload_) sleep_for(ms(1));
-  }
-  void stop() {
-    if (!thread_.joinable()) return;
-    ring_doorbell(stop_.get());
-    thread_.join();
-    server_.reset();
   }
 
   // Tenant: an attached program. If its user may have two functions, it gets the one with fewer
@@ -92,43 +62,11 @@ class NICServerTest : public testing::Test {
         std::span(packet).first<BTH::kSize>());
     return packet;
   }
-  // Returns the function's counter, once it has the value or a while has passed.
-  u64 counter(const std::string& function, const std::string& name, u64 wanted) {
-    u64 value = 0;
-    for (const Time end = monotonic_now() + sec(3); monotonic_now() < end; sleep_for(ms(2))) {
-      const std::string status = *status_of_nic(path_);
-      const std::size_t from = status.find("\"name\": \"" + function);
-      const std::size_t at = status.find("\"" + name + "\": ", from);
-      if (from == std::string::npos || at == std::string::npos) return ~u64{0};
-      value = std::stoull(status.substr(at + name.size() + 4));
-      if (value == wanted) return value;
-    }
-    return value;
-  }
   static bool receives(Tenant& tenant, FrameRingReader::Record& record) {
     for (const Time end = monotonic_now() + sec(2); monotonic_now() < end; sleep_for(us(200)))
       if (tenant.reader.poll(record)) return true;
     return false;
   }
-
-  // The time that the NIC's thread computes in `time`.
-  Duration computes_in(Duration time) {
-    clockid_t clock{};
-    EXPECT_EQ(::pthread_getcpuclockid(thread_.native_handle(), &clock), 0);
-    timespec before{}, after{};
-    ::clock_gettime(clock, &before);
-    sleep_for(time);
-    ::clock_gettime(clock, &after);
-    return sec(after.tv_sec - before.tv_sec) + ns(after.tv_nsec - before.tv_nsec);
-  }
-
-  const std::string path_ = "/tmp/verbena-nic-test-" + std::to_string(::getpid());
-  NICConfig config_;
-  std::unique_ptr<NICServer> server_;
-  Descriptor stop_;
-  std::thread thread_;
-  std::atomic<bool> wants_reload_{false};
-  Expected<void> reloaded_{};
 };
 
 }  // namespace verbena::host

@@ -5,17 +5,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
-#include "host/nic/nic_server.h"
-#include "host/os/clock.h"
+#include "host/nic/nic_for_test.h"
 
 namespace verbena::host {
 namespace {
@@ -28,28 +24,15 @@ bool becomes_readable(int fd, Duration patience = kStreamsPatience) {
   return ::poll(&asked, 1, static_cast<int>(patience.ns() / 1'000'000)) == 1;
 }
 
-class NICStreamsTest : public testing::Test {
+class NICStreamsTest : public NICTest {
  protected:
   void SetUp() override {
-    config_.socket = path_;
     config_.functions = {{.name = "red", .address = "127.88.3.1"},
                          {.name = "blue", .address = "127.88.3.2"}};
   }
   void TearDown() override {
-    stop();
+    NICTest::TearDown();
     ::unlink(key_.c_str());
-  }
-  void start() {
-    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config_);
-    ASSERT_TRUE(opened.has_value()) << opened.error().message;
-    server_ = std::move(*opened);
-    thread_ = std::thread([this] { server_->run(stop_.get(), [] {}); });
-  }
-  void stop() {
-    if (!thread_.joinable()) return;
-    ring_doorbell(stop_.get());
-    thread_.join();
-    server_.reset();
   }
 
   // Tenant: an attached program.
@@ -137,29 +120,6 @@ class NICStreamsTest : public testing::Test {
     char byte = 0;
     return becomes_readable(stream.get()) && ::recv(stream.get(), &byte, 1, MSG_DONTWAIT) <= 0;
   }
-  // Returns the function's counter, once it has the value or a while has passed.
-  u64 counter(const std::string& function, const std::string& name, u64 wanted) {
-    u64 value = 0;
-    for (const Time end = monotonic_now() + sec(3); monotonic_now() < end; sleep_for(ms(2))) {
-      const std::string status = *status_of_nic(path_);
-      const std::size_t from = status.find("\"name\": \"" + function);
-      const std::size_t at = status.find("\"" + name + "\": ", from);
-      if (from == std::string::npos || at == std::string::npos) return ~u64{0};
-      value = std::stoull(status.substr(at + name.size() + 4));
-      if (value == wanted) return value;
-    }
-    return value;
-  }
-  // The time that the NIC's thread computes in `time`.
-  Duration computes_in(Duration time) {
-    clockid_t clock{};
-    EXPECT_EQ(::pthread_getcpuclockid(thread_.native_handle(), &clock), 0);
-    timespec before{}, after{};
-    ::clock_gettime(clock, &before);
-    sleep_for(time);
-    ::clock_gettime(clock, &after);
-    return sec(after.tv_sec - before.tv_sec) + ns(after.tv_nsec - before.tv_nsec);
-  }
   void check_that_others_go_on() {
     const auto red = attach("red"), blue = attach("blue");
     const Pair pair = connected(*blue, *red, free_port());
@@ -167,12 +127,7 @@ class NICStreamsTest : public testing::Test {
     EXPECT_EQ(get(pair.far, 16), kRequestKey);
   }
 
-  const std::string path_ = "/tmp/verbena-nic-streams-test-" + std::to_string(::getpid());
   const std::string key_ = path_ + ".key";
-  NICConfig config_;
-  std::unique_ptr<NICServer> server_;
-  Descriptor stop_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::thread thread_;
 };
 
 TEST_F(NICStreamsTest, BytesPassFromTenantToTenant) {

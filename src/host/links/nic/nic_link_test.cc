@@ -2,13 +2,10 @@
 #include "host/links/nic/nic_link.h"
 
 #include <gtest/gtest.h>
-#include <sys/eventfd.h>
 
 #include <numeric>
-#include <thread>
 
-#include "host/nic/nic_server.h"
-#include "host/os/clock.h"
+#include "host/nic/nic_for_test.h"
 #include "host/sharing/qpn_slot.h"
 #include "transport/train.h"
 #include "wire/ib/aeth.h"
@@ -17,34 +14,18 @@
 namespace verbena::host {
 namespace {
 
-class NICLinkTest : public testing::Test {
+class NICLinkTest : public NICTest {
  protected:
   void SetUp() override {
-    start_nic();
+    config_.functions = {{.name = "red", .address = "127.88.2.1", .has_multicast = true},
+                         {.name = "blue", .address = "127.88.2.2", .has_multicast = true}};
+    start();
     for (const bool is_red : {true, false}) {
       auto link = NICLink::open(path_, is_red ? "red" : "blue");
       ASSERT_TRUE(link.has_value()) << link.error().message;
       (is_red ? red_ : blue_) = std::move(*link);
     }
   }
-  void TearDown() override { stop_nic(); }
-  void start_nic() {
-    const NICConfig config{
-        .socket = path_,
-        .functions = {{.name = "red", .address = "127.88.2.1", .has_multicast = true},
-                      {.name = "blue", .address = "127.88.2.2", .has_multicast = true}}};
-    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config);
-    ASSERT_TRUE(opened.has_value()) << opened.error().message;
-    server_ = std::move(*opened);
-    stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
-    thread_ = std::thread([this] { server_->run(stop_.get(), [] {}); });
-  }
-  void stop_nic() {
-    ring_doorbell(stop_.get());
-    if (thread_.joinable()) thread_.join();
-    server_.reset();
-  }
-
   EgressFrame frame_of(Op op, std::span<const u8> payload, Urgency urgency) {
     EgressFrame frame;
     frame.source = *GID::parse("127.88.2.1");
@@ -71,10 +52,6 @@ class NICLinkTest : public testing::Test {
     return got;
   }
 
-  const std::string path_ = "/tmp/verbena-nic-link-test-" + std::to_string(::getpid());
-  std::unique_ptr<NICServer> server_;
-  Descriptor stop_;
-  std::thread thread_;
   std::unique_ptr<NICLink> red_, blue_;
   u32 psn_ = kMask24 - 5;  // it wraps around
 };
@@ -127,8 +104,8 @@ TEST_F(NICLinkTest, MuchIsNotKeptUntilTheEnd) {
 TEST_F(NICLinkTest, ALinkIsInItsGroupsAgainAfterARestartOfTheNIC) {
   const GID group = GID::from_ipv4(0xef590000 | (static_cast<u32>(::getpid()) & 0xffff));
   ASSERT_TRUE(blue_->join_multicast(group).has_value());
-  stop_nic();
-  start_nic();
+  stop();
+  start();
   const auto has_returned = [](NICLink& link) {
     (void)link.receive(Look::kEverywhere);
     IngressFrame frame;

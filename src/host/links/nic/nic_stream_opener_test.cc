@@ -4,12 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 
-#include <thread>
-
-#include "host/nic/nic_server.h"
-#include "host/os/clock.h"
+#include "host/nic/nic_for_test.h"
 
 namespace verbena::host {
 namespace {
@@ -17,29 +13,14 @@ namespace {
 constexpr u16 kPort = 17201;
 constexpr int kAnswerMs = 3000;
 
-class NICStreamOpenerTest : public testing::Test {
+class NICStreamOpenerTest : public NICTest {
  protected:
   void SetUp() override {
+    config_.functions = {{.name = "red", .address = "127.88.4.1"},
+                         {.name = "blue", .address = "127.88.4.2"}};
     start();
     red_ = open("red");
     blue_ = open("blue");
-  }
-  void TearDown() override { stop(); }
-  void start() {
-    const NICConfig config{.socket = path_,
-                           .functions = {{.name = "red", .address = "127.88.4.1"},
-                                         {.name = "blue", .address = "127.88.4.2"}}};
-    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config);
-    ASSERT_TRUE(opened.has_value()) << opened.error().message;
-    server_ = std::move(*opened);
-    thread_ = std::thread([this] { server_->run(stop_.get(), [] {}); });
-  }
-  void stop() {
-    if (!thread_.joinable()) return;
-    ring_doorbell(stop_.get());
-    thread_.join();
-    clear_doorbell(stop_.get());
-    server_.reset();
   }
   std::unique_ptr<NICStreamOpener> open(const std::string& function) {
     auto opened = NICStreamOpener::open(path_, function, poll_);
@@ -52,12 +33,8 @@ class NICStreamOpenerTest : public testing::Test {
   }
   Descriptor connect() { return blue_->connect({kRed, kPort}, {kBlue, 0}); }
 
-  const std::string path_ = "/tmp/verbena-nic-opener-test-" + std::to_string(::getpid());
   const GID kRed = *GID::parse("127.88.4.1"), kBlue = *GID::parse("127.88.4.2");
   TCPPoll poll_ = *TCPPoll::open();
-  std::unique_ptr<NICServer> server_;
-  Descriptor stop_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::thread thread_;
   std::unique_ptr<NICStreamOpener> red_, blue_;
 };
 
