@@ -101,7 +101,7 @@ class NICScheduler {
     function.deficit += static_cast<i64>(kQuantumBytes * function.config().weight / most);
     if (function.deficit <= 0) return 0;
     const u64 sent = send(function, static_cast<u64>(function.deficit));
-    // What its rates or its rings kept it from sending is no share of a later round.
+    // A share that its rates or rings have left unused does not add to the next one.
     function.deficit = std::min<i64>(function.deficit - static_cast<i64>(sent), 0);
     return sent;
   }

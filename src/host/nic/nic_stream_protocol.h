@@ -34,7 +34,7 @@ struct NICStreamRequest {
   u32 closed = 0;   // of kClose: the number of the request to listen
   TCPTuple ends{};  // of kListen only the local one. A local port of 0: any
 
-  // nullopt: it is none, or of another version.
+  // Returns nullopt if `message` is no such request, or has another version.
   [[nodiscard]] static std::optional<NICStreamRequest> decode(std::span<const u8> message);
 };
 
