@@ -155,12 +155,15 @@ class NICFunction {
   // `traffic_class`: of the ring.
   [[nodiscard]] u64 send_record(Program& program, u32 traffic_class,
                                 const FrameRingReader::Record& record, Time now, NICVLANs& vlans);
+  void note_sent(u64 bytes, u32 traffic_class, const GID& to);
   [[nodiscard]] u32 class_of_streams() const;
   [[nodiscard]] u64 send_streams(u64 bytes, Time now);
   [[nodiscard]] NICFunction* on_this_nic(const GID& destination, NICVLANs& vlans) const;
   bool receive_of(Program& program, Look look, Time now);
   void check_and_deliver(Program& program, const IngressFrame& frame);
   void deliver(Program& program, const IngressFrame& frame);
+  // Adds the packets that a link refused before the NIC saw them.
+  static void add_refused(const LinkCounters& of_link, LinkCounters& sum);
 
   static constexpr std::size_t kStaging = 256 << 10;
   static constexpr std::size_t kWholeBytes = 512;  // shorter packets are copied whole

@@ -11,7 +11,6 @@
 namespace verbena::host {
 namespace {
 
-constexpr u64 kBitsOfRequest = 8;  // in the bucket of connections a "byte" is a request
 constexpr int kMaxBacklog = 4096;
 constexpr int kPairBufferBytes = 256 << 10;  // each way, so that processes change less often
 constexpr u32 kRelayEvents = u32{EPOLLIN | EPOLLOUT | EPOLLRDHUP} | EPOLLET;
@@ -120,7 +119,7 @@ NICStreams::~NICStreams() = default;
 
 void NICStreams::set_limits(u32 max_streams, u32 connections_per_second) {
   max_streams_ = max_streams;
-  connections_ = TokenBucket(connections_per_second * kBitsOfRequest, connections_per_second);
+  connections_ = TokenBucket::of_requests(connections_per_second);
 }
 
 // --- programs

@@ -15,6 +15,10 @@ class TokenBucket {
   // `bps` 0: no limit.
   TokenBucket(u64 bps, u64 burst_bytes)
       : bps_(bps), burst_(static_cast<i64>(burst_bytes)), tokens_(burst_) {}
+  // A limit on requests, each of which counts as a byte. 0: no limit.
+  [[nodiscard]] static TokenBucket of_requests(u32 per_second) {
+    return TokenBucket(u64{per_second} * 8, per_second);
+  }
 
   [[nodiscard]] bool is_limited() const { return bps_ != 0; }
   [[nodiscard]] bool may_send(Time now) {
