@@ -85,7 +85,8 @@ class NICCase(unittest.TestCase):
         return harness.ordinary_user()[1]
 
     def pair_on_functions(self, server, client):
-        """The server's command on the function red, the client's on blue, of one NIC."""
+        """The server's command on the function red, the client's on blue, of one NIC. Returns the
+        client."""
         first = self.build.start(*server, environment=self.environment("a", "red"))
         self.programs.append(first)
 
@@ -96,3 +97,4 @@ class NICCase(unittest.TestCase):
         second = harness.wait_until(client_ends, 60, "the client finds the server")
         self.assertEqual(second.process.returncode, 0, f"{first}\n{second}")
         self.assertEqual(first.wait(30), 0, f"{first}\n{second}")
+        return second

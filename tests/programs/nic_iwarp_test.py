@@ -22,6 +22,19 @@ PREFIX = harness.ADDRESS.rsplit(".", 1)[0]
 RED, BLUE, OUTSIDE = f"{PREFIX}.61", f"{PREFIX}.62", f"{PREFIX}.63"
 KILLS = 300 if testing.THOROUGH else 10
 OTHER_USER = 12345
+TRIES = 6
+
+
+def until_hands_are_shaken(pair):
+    """Calls pair() again where perftest's own handshake has ended the connection: it posts its one
+    receive again only after it has read a message, its peer may send two, and iWARP has no RNR."""
+    for _ in range(TRIES - 1):
+        try:
+            return pair()
+        except AssertionError as error:
+            if "Bad wc status -- 5" not in str(error):
+                raise
+    return pair()
 
 
 class IWARPOnNICTest(nic_case.NICCase):
@@ -55,6 +68,10 @@ class IWARPOnNICTest(nic_case.NICCase):
         self.await_listener(server)
         return server
 
+    def perftest_on_functions(self, *command):
+        return until_hands_are_shaken(lambda: self.pair_on_functions(
+            (command[0], "-R", "-F", *command[1:]), (command[0], "-R", "-F", *command[1:], RED)))
+
     def await_listener(self, server):
         harness.wait_until(lambda: server.ended() or harness.sockets("tcp", self.port, "0A"), 30,
                            "the server listens")
@@ -67,12 +84,12 @@ class IWARPOnNICTest(nic_case.NICCase):
                  ("rping", "-c", "-a", RED, "-I", BLUE, "-C", "20")),
                 (("ucmatose", "-b", RED, "-c", "20"), ("ucmatose", "-s", RED, "-c", "20")),
                 (("rstream", "-b", RED, "-S", "100000", "-C", "20"),
-                 ("rstream", "-s", RED, "-S", "100000", "-C", "20")),
-                *(((name, "-R", "-F", "-n", "200", "-s", "65536"),
-                   (name, "-R", "-F", "-n", "200", "-s", "65536", RED))
-                  for name in ("ib_write_bw", "ib_read_bw", "ib_send_lat"))):
+                 ("rstream", "-s", RED, "-S", "100000", "-C", "20"))):
             with self.subTest(program=server[0]):
                 self.pair_on_functions(server, client)
+        for name in ("ib_write_bw", "ib_read_bw", "ib_send_lat"):
+            with self.subTest(program=name):
+                self.perftest_on_functions(name, "-n", "200", "-s", "65536")
         red, blue = self.counters("a", "red"), self.counters("a", "blue")
         self.assertGreater(blue["stream_sent_bytes"], 200 * 65536)
         self.assertGreater(red["stream_received_bytes"], 200 * 65536)
@@ -107,8 +124,7 @@ class IWARPOnNICTest(nic_case.NICCase):
         self.start_rping_server({"VERBENA_LINK": "iwarp", "VERBENA_ADDRESS": OUTSIDE,
                                  "VERBENA_ENCRYPTION": key}, OUTSIDE)
         self.rping(OUTSIDE)
-        self.pair_on_functions(("ib_write_bw", "-R", "-F", "-n", "200"),
-                               ("ib_write_bw", "-R", "-F", "-n", "200", RED))
+        self.perftest_on_functions("ib_write_bw", "-n", "200")
         self.port = harness.free_tcp_port()
         server = self.start_rping_server()
         clear = BUILD.start("rping", "-c", "-a", RED, "-p", str(self.port), "-C", "1",
@@ -120,11 +136,7 @@ class IWARPOnNICTest(nic_case.NICCase):
     def test_a_function_has_its_rate(self):
         """Within 5 % of its maximum."""
         self.start_functions(blue=", max: 200Mbit")
-        command = ("ib_write_bw", "-R", "-F", "-D", "4", "-s", "65536", "-p", str(self.port))
-        server = self.start_on("red", *command)
-        self.await_listener(server)
-        client = self.start_on("blue", *command, RED)
-        self.assertEqual(client.wait(60), 0, f"{server}\n{client}")
+        client = self.perftest_on_functions("ib_write_bw", "-D", "4", "-s", "65536")
         [row] = harness.perftest_rows(client.output())
         self.assertLess(abs(row.mib_per_s * 8 * (1 << 20) / 200e6 - 1), 0.05, str(client))
 
@@ -217,13 +229,16 @@ class TwoUsersTest(unittest.TestCase):
         a, b = self.hosts.a, self.hosts.b
         first, second = self.start_nic(a, first_user), self.start_nic(b, second_user)
         command = ("ib_write_bw", "-R", "-F", "-n", "500")
-        server = self.start_as(first_user, a, first, *command)
-        harness.wait_until(
-            lambda: server.ended() or harness.sockets("tcp", 18515, "0A", a.holder.pid), 30,
-            "the server listens")
-        client = self.start_as(second_user, b, second, *command, a.ipv4)
-        self.assertEqual(client.wait(60), 0, f"{server}\n{client}")
-        self.assertEqual(server.wait(60), 0, f"{server}\n{client}")
+
+        def pair():
+            server = self.start_as(first_user, a, first, *command)
+            harness.wait_until(
+                lambda: server.ended() or harness.sockets("tcp", 18515, "0A", a.holder.pid), 30,
+                "the server listens")
+            client = self.start_as(second_user, b, second, *command, a.ipv4)
+            self.assertEqual(client.wait(60), 0, f"{server}\n{client}")
+            self.assertEqual(server.wait(60), 0, f"{server}\n{client}")
+        until_hands_are_shaken(pair)
         refused = self.start_as(second_user, a, first, "ibv_devinfo")
         self.assertNotEqual(refused.wait(60), 0)
         self.assertIn("no function admits this user", refused.output())
