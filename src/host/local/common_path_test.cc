@@ -23,7 +23,7 @@ namespace {
 
 constexpr u32 kSize = RCEndpoint::kBufferSize;
 
-std::shared_ptr<Adapter> open(const char* ip) {
+std::shared_ptr<Adapter> open_on_path(const char* ip) {
   auto adapter = Adapter::open(choose_local_addresses(ip)->front());
   EXPECT_TRUE(adapter.has_value()) << (adapter ? "" : adapter.error().message);
   return *adapter;
@@ -51,8 +51,8 @@ class CommonPathTest : public testing::Test {
  protected:
   CommonPathTest() {
     ::setenv("VERBENA_SHARE", "on", 1);
-    a_.emplace(open("127.0.1.91"));
-    b_.emplace(open("127.0.1.92"));
+    a_.emplace(open_on_path("127.0.1.91"));
+    b_.emplace(open_on_path("127.0.1.92"));
     ::unsetenv("VERBENA_SHARE");
     memory_ = static_cast<u8*>(
         ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -194,14 +194,14 @@ class CommonPeerTest : public testing::Test {
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::setenv("VERBENA_SHARE", "on", 1);
-      RCEndpoint endpoint(open("127.0.1.94"));
+      RCEndpoint endpoint(open_on_path("127.0.1.94"));
       void* const memory =
           ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       exchange(endpoint, endpoint.register_common({static_cast<u8*>(memory), kSize}), to_child[0],
                to_parent[1]);
       for (;;) ::pause();
     }
-    here_.emplace(open("127.0.1.93"));
+    here_.emplace(open_on_path("127.0.1.93"));
     exchange(*here_, here_->self(), to_parent[0], to_child[1]);
   }
   void TearDown() override { kill_peer(); }
