@@ -4,7 +4,7 @@ import dataclasses
 
 from cpu import IdleWakeups, TargetCPU
 from measurements import (MPI, UCX, Collective, EventLatency, Gloo, Iperf3, Libfabric, Limit, ManyQPs,
-                          Perftest, SocketPingPong, Sockperf, UDPStream)
+                          Perftest, SocketPingPong, SocketWakes, Sockperf, UDPStream)
 from security import SecuredPerftest
 from soft_roce import GuestPerftest, GuestUDP
 
@@ -202,11 +202,13 @@ def many_connections(active, run_length):
 
 def wake_ups(site, place):
     """Of a thread asleep in ibv_get_cq_event(), by requests that come a millisecond apart."""
-    for kind in ("send", "write-imm", "write", "read", "atomic"):
+    for kind, way in (("send", "one-way"), ("write-imm", "one-way"), ("write", "there-and-back"),
+                      ("read", "there-and-back"), ("atomic", "there-and-back")):
         for percentile, goal in ((50, 30), (99, 200)):
             yield Case(f"{place}-event-{kind}-p{percentile}", site,
                        f"wake-up by {kind}, percentile {percentile}", "us",
-                       EventLatency(kind, percentile), (), goal=goal)
+                       EventLatency(kind, percentile),
+                       (Peer("blocking TCP", SocketWakes(way, percentile), is_limit=True),), goal=goal)
 
 
 WIRE_TCP = "tcp"

@@ -127,6 +127,29 @@ class EventLatency:
 
 
 @dataclasses.dataclass(frozen=True)
+class SocketWakes:
+    """The same of a thread that sleeps in read(2) on a TCP socket. bench/limits/wakes.cc."""
+    way: str  # one-way or there-and-back
+    percentile: int
+    count: int = 1000
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        program = site.build.folder / "bench" / "limit_wakes"
+        answerer = site.start(site.left, program, "answer", port)
+        try:
+            listens("tcp", port, answerer, "0A")
+            output = finish(site.start(site.right, program, "ask", site.left.address, port, self.way,
+                                       self.count), answerer)
+            return float(output.split()[0 if self.percentile == 50 else 1])
+        finally:
+            answerer.kill()
+
+    def __str__(self):
+        return f"TCP, {self.way}, percentile {self.percentile} of {self.count}"
+
+
+@dataclasses.dataclass(frozen=True)
 class UCX:
     """ucx_perftest, on UCX's own transports. `what`: GB/s, M/s or us."""
     test: str

@@ -6,7 +6,7 @@
 // KIND: send, write-imm      the answerer sleeps: one way. Both ends read CLOCK_MONOTONIC of one
 //                            machine; the time of posting travels as the payload.
 //       write, read, atomic  the asker sleeps: there and back.
-// The asker prints a line "p50 P99" in us, then a histogram with buckets of powers of two.
+// The asker prints a line "p50 p99" in us, then a histogram with buckets of powers of two.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/limits/process.h"
+#include "bench/pauses.h"
 #include "bench/tcp.h"
 #include "bench/verbs/connect.h"
 
@@ -158,16 +159,6 @@ Target meet(int socket, Side& side) {
   return peer;
 }
 
-// 0.3 to 1.3 ms: longer than anyone stays awake for a next request, and in step with no timer.
-void sleep_between() {
-  static std::uint32_t state = 0x2545f491;
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  const timespec pause{.tv_sec = 0, .tv_nsec = 300'000 + static_cast<long>(state % 1'000'000)};
-  nanosleep(&pause, nullptr);
-}
-
 int answer(std::size_t port) {
   const int socket = tcp::accept_one(port);
   Plan plan;
@@ -196,7 +187,7 @@ std::vector<double> ask(int socket, Side& side, const Target& peer, const Plan& 
   std::vector<double> seconds(plan.count);
   side.arm();
   for (std::uint32_t i = 0; i < plan.count; ++i) {
-    sleep_between();
+    pauses::sleep_between();
     const bool is_signaled = !kind.peer_sleeps || i % (kReceives / 4) == 0;
     const double posted = limits::now_s();
     if (kind.opcode != IBV_WR_RDMA_READ) side.stamp() = posted;
@@ -209,19 +200,6 @@ std::vector<double> ask(int socket, Side& side, const Target& peer, const Plan& 
   const std::uint8_t end = 1;
   tcp::send(socket, &end, sizeof end);
   return seconds;
-}
-
-void print(std::vector<double> seconds) {
-  std::ranges::sort(seconds);
-  const auto us = [&](double share) {
-    return seconds[static_cast<std::size_t>(share * static_cast<double>(seconds.size() - 1))] * 1e6;
-  };
-  std::printf("%.1f %.1f\n", us(0.5), us(0.99));
-  for (double from = 0, to = 1; from <= us(1); from = to, to *= 2) {
-    const auto count = std::ranges::count_if(
-        seconds, [&](double value) { return from <= value * 1e6 && value * 1e6 < to; });
-    if (count != 0) std::printf("%8.0f to %.0f us: %td\n", from, to, count);
-  }
 }
 
 }  // namespace
@@ -242,6 +220,6 @@ int main(int argc, char** argv) {
   tcp::send(socket, &plan, sizeof plan);
   Side side;
   const Target peer = meet(socket, side);
-  print(ask(socket, side, peer, plan));
+  pauses::print(ask(socket, side, peer, plan));
   return 0;
 }
