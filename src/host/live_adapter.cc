@@ -608,7 +608,7 @@ void LiveAdapter::serve() {
     std::unique_lock lock(mutex_, std::adopt_lock);
     const Time now = clock_.exactly_now();
     alarm_.on_wakeup();
-    if (offered != Time::never()) policy_.on_core_returned(offered, now);
+    if (offered != Time::never()) policy_.on_core_returned_to_helper(offered, now);
     offered = Time::never();
     const Served served = try_to_serve(look, now);
     bool has_more = served.received && !served.woke;

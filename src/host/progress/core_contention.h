@@ -12,11 +12,12 @@ namespace verbena::host {
 
 class CoreContention {
  public:
-  static constexpr Duration kTaken = us(500);  // away for longer: another thread ran
+  static constexpr Duration kTaken = us(500);
 
-  // The thread offered its core at `before` and has it back at `now`.
-  void on_core_returned(Time before, Time now) {
-    if (now - before >= kTaken) rest_.begin(now);
+  // The thread offered its core at `before` and has it back at `now`. Away for as long as `taken`:
+  // a stranger ran.
+  void on_core_returned(Time before, Time now, Duration taken = kTaken) {
+    if (now - before >= taken) rest_.begin(now);
   }
   [[nodiscard]] bool is_core_wanted(Time now) const { return rest_.lasts(now); }
 

@@ -214,8 +214,8 @@ void ProgressPolicy::note_receipt(Time now) {
 }
 
 bool ProgressPolicy::should_look_again(Time now) const {
-  const bool is_alone = waits_for_events_ || polls_ == polls_at_receive_;
-  return listens() && is_alone && !waits_in_call_ && lingers(now) &&
+  const bool is_alone = waits_for_events_ || is_awake_ || polls_ == polls_at_receive_;
+  return (listens() || is_awake_) && is_alone && !waits_in_call_ && lingers(now) &&
          !contention_.is_core_wanted(now);
 }
 

@@ -155,12 +155,15 @@ class ProgressPolicy {
   // The helper woke, for whatever reason. Should it receive now?
   [[nodiscard]] bool on_helper_wake(Time now);
   void on_helper_received(Calls calls, Time now);
-  // The helper found the link empty: should it look again, after it has offered the core to others?
-  // Going to sleep and being woken costs more than a few looks, but only where nobody needs the
-  // core.
+  // The helper found the link empty, or left it to a program that is awake: should it look again,
+  // after it has offered the core to others? Going to sleep and being woken costs more than a few
+  // looks, but only where nobody needs the core.
   [[nodiscard]] bool should_look_again(Time now) const;
-  // It had offered the core, and had it back after so long.
+  // A waiter had offered the core, and had it back after so long; or the helper.
   void on_core_returned(Time before, Time now) { contention_.on_core_returned(before, now); }
+  void on_core_returned_to_helper(Time before, Time now) {
+    contention_.on_core_returned(before, now, kTakenFromHelper);
+  }
 
  private:
   static constexpr u32 kFindsWithoutLook = 32;
@@ -179,6 +182,8 @@ class ProgressPolicy {
   static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
+  // A shorter absence may be the work of the program's own threads, for which the helper looks.
+  static constexpr Duration kTakenFromHelper = ms(2);
   static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere or late
   static constexpr u32 kVainWakes = 8;     // in a row
   static constexpr u32 kVainLooks = 2;     // in a row, each until it slept

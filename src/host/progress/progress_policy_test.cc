@@ -526,10 +526,22 @@ TEST_F(ProgressPolicyTest, AProgramIsAwakeFromItsEventUntilItsNextRequest) {
   all_events_come();
   helper_receives(at(us(1)));
   EXPECT_FALSE(policy_.listens());
-  EXPECT_FALSE(policy_.should_look_again(at(us(2)))) << "the helper does not compete for its core";
   EXPECT_EQ(policy_.next_check(), at(us(1) + ms(1))) << "the backstop looks";
   request();
   EXPECT_TRUE(policy_.listens());
+}
+
+// As it will be needed as soon as the program sleeps again, and to wake it takes longer than that.
+TEST_F(ProgressPolicyTest, TheHelperStaysAwakeWhileTheProgramHasItsEvent) {
+  request();
+  all_events_come();
+  helper_receives(at(us(0)));
+  poll_empty(1, us(1));
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(2)))) << "the program's calls receive";
+  EXPECT_TRUE(policy_.should_look_again(at(us(2))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(50)))) << "it does not call any more";
+  request();
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(51))));
 }
 
 TEST_F(ProgressPolicyTest, ItsCallsTellThatItIsAwake) {
@@ -581,15 +593,15 @@ TEST_F(ProgressPolicyTest, WhoHasWaitedInCallsAndNowWaitsElsewhereIsHelpedAtOnce
 }
 
 TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
+  policy_.on_core_returned_to_helper(at(us(-1999)), at(us(0)));  // the program had it
   helper_receives(at(us(0)));
-  policy_.on_core_returned(at(us(1)), at(us(2)));  // nobody had wanted it
   EXPECT_TRUE(policy_.should_look_again(at(us(2))));
-  policy_.on_core_returned(at(us(2)), at(us(3002)));
+  policy_.on_core_returned_to_helper(at(us(2)), at(us(2002)));
   helper_receives(at(ms(4)));
   EXPECT_FALSE(policy_.should_look_again(at(ms(4))));
   helper_receives(at(ms(14)));
   EXPECT_TRUE(policy_.should_look_again(at(ms(14))));
-  policy_.on_core_returned(at(ms(14)), at(ms(17)));  // again: a longer rest
+  policy_.on_core_returned_to_helper(at(ms(14)), at(ms(17)));  // again: a longer rest
   helper_receives(at(ms(30)));
   EXPECT_FALSE(policy_.should_look_again(at(ms(30))));
   helper_receives(at(ms(38)));
