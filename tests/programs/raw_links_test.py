@@ -101,6 +101,7 @@ class RawLinkCase(unittest.TestCase):
         self.addCleanup(program.kill)
         return program
 
+    @harness.again_without_clock
     def run_pair(self, links, line, faults=""):
         """The server on b, the client on a: both end well."""
         command = line.split()

@@ -52,6 +52,7 @@ class TwoHostsCase(unittest.TestCase):
             START_LIMIT_S, f"{command[0]} listens")
         return server, port
 
+    @harness.again_without_clock
     def run_pair(self, line, to):
         """A program whose server runs on b and whose client on a tells it where it is by TCP."""
         server, port = self.start_listening(self.b, *line.split())
