@@ -4,6 +4,7 @@ needs, so they run only when `--only 'program-*'` names them."""
 from cases import MIB, Case, Peer, latency
 from measurements import Iperf3, SocketPingPong
 from models import CurlFromNginx, KVBlocks, ModelFetch, Rsync
+from peer_programs import BRPC, Mooncake
 from programs import Ceph, EventWaits, Fio, Gloo, QEMUMigration, RStream
 
 SITES = (("local", "same host"), ("wire", "veth"))
@@ -35,6 +36,16 @@ def rstream(size, count, what):
     title = "in turn, one way" if what == "us" else "stream"
     return on_both_sites(f"preload-{size}", f"rstream {size} B, {title}, librspreload", what,
                          RStream("rsockets", size, count, what), RStream("tcp", size, count, what), 1.0)
+
+
+def brpc(size):
+    return on_both_sites(f"brpc-{size >> 10}k", f"brpc {size >> 10} KiB, 2 threads, 4 in flight", "GB/s",
+                         BRPC(True, size), BRPC(False, size), 1.2)
+
+
+def mooncake(size):
+    return on_both_sites(f"mooncake-{size >> 10}k", f"Mooncake {size >> 10} KiB, 2 workers", "GB/s",
+                         Mooncake("rdma", size), Mooncake("tcp", size), 3.0)
 
 
 def loads(size):
@@ -78,7 +89,7 @@ CASES = (
     *on_both_sites("qemu-2g", "QEMU migration of 2 GiB of random memory", "ms",
                    QEMUMigration("rdma", 2048), QEMUMigration("tcp", 2048), 1.0),
     *loads(2048 * MIB), kv_blocks(1280, 65536),
-    *fio(4096, 16), *fio(MIB, 16),
+    *fio(4096, 16), *fio(MIB, 16), *brpc(65536), *brpc(MIB), *mooncake(65536),
     *rstream(64, 20000, "us"), *rstream(MIB, 300, "GB/s"),
     *with_events("send", "ib_send_lat", 8, 1.0), *with_events("send", "ib_send_lat", 65536, 1.0),
     *with_events("read", "ib_read_lat", 8, 2.0), *with_events("read", "ib_read_lat", 65536, 2.0),

@@ -57,11 +57,11 @@ def figure(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-def goal_text(case, goal, met):
+def goal_text(case, goal, met, unit=""):
     if goal is None:
         return ""
     word = {True: "met", False: "**not met**", None: "not measured"}[met]
-    return f"{'<=' if case.less_is_better else '>='} {goal:g}: {word}"
+    return f"{'<=' if case.less_is_better else '>='} {goal:.3g}{unit and ' ' + unit}: {word}"
 
 
 def table(lines):
@@ -72,8 +72,8 @@ def table(lines):
         case = line.case
         first = [case.site, case.what, f"{line.ours.text()} {case.unit}"]
         if case.goal is not None:
-            goal = goal_text(case, case.goal, line.met_absolute())
-            rows.append(f"| {' | '.join(first)} | | | | {goal} {case.unit} |")
+            goal = goal_text(case, case.goal, line.met_absolute(), case.unit)
+            rows.append(f"| {' | '.join(first)} | | | | {goal} |")
             first = ["", "", ""]
         for peer, series in line.peers:
             ratio = line.ratio(series)

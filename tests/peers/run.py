@@ -134,7 +134,7 @@ def build(tree, copied_from, rebuild):
     """Copies and builds the tree, unless that was done before. Returns the folders of it."""
     place = WORK / tree.name
     values = {"source": str(place / "source"), "build": str(place / "build"), "jobs": JOBS,
-              "python": trees.PYTHON}
+              "python": trees.PYTHON, "here": str(pathlib.Path(__file__).resolve().parent)}
     if (place / "build" / tree.made).exists() and not rebuild:
         return values
     require(tree)

@@ -1,7 +1,8 @@
 """The trees of other projects that ./dev peers runs, as one table.
 
 A tree is recognized by files that only it has. Commands are lists of words; {source} is a copy of the
-tree, {build} an empty folder at first, {jobs} how many compilers may run, {python} Debian's Python.
+tree, {build} an empty folder at first, {jobs} how many compilers may run, {python} Debian's Python,
+{here} this folder.
 """
 
 import dataclasses
@@ -34,12 +35,12 @@ AUTOTOOLS = ("autoconf", "automake", "libtoolize", "make", "g++")
 CMAKE = ("cmake", "ninja", "g++")
 
 
-def cmake(*options, folder="{source}"):
-    return ("cmake", "-G", "Ninja", "-S", folder, "-B", "{build}", *options)
+def cmake(*options, folder="{source}", build="{build}"):
+    return ("cmake", "-G", "Ninja", "-S", folder, "-B", build, *options)
 
 
-def ninja(*targets):
-    return ("ninja", "-C", "{build}", "-j", "{jobs}", *targets)
+def ninja(*targets, build="{build}"):
+    return ("ninja", "-C", build, "-j", "{jobs}", *targets)
 
 
 def make(*targets, folder="{build}"):
@@ -108,6 +109,12 @@ TREES = (
                       "-DBRPC_SYSTEM_GTEST_SOURCE_DIR=/usr/src/googletest",
                       "-DBUILD_BRPC_TOOLS=OFF", "-DCMAKE_BUILD_TYPE=Release",
                       "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -g0"),
+                ninja("brpc-static"),
+                # An example, for ./dev bench: first, as the unit tests of some trees do not compile.
+                cmake("-DBRPC_INCLUDE_PATH={build}/output/include",
+                      "-DBRPC_LIB={build}/output/lib/libbrpc.a", "-DCMAKE_CXX_FLAGS=-I{build}",
+                      folder="{source}/example/rdma_performance", build="{build}/rdma_performance"),
+                ninja(build="{build}/rdma_performance"),
                 ninja("brpc_rdma_unittest")),
          lacks={r"ServerOptions.* has no member named .use_rdma":
                     "its RDMA unit test names members that brpc 1.17.0 has renamed, and later trees"
@@ -139,10 +146,10 @@ TREES = (
          marks=("mooncake-transfer-engine/tests/rdma_loopback_test.cpp",
                 "mooncake-transfer-engine/tests/CMakeLists.txt"),
          needs=(*CMAKE, "glog/logging.h", "gflags/gflags.h", "jsoncpp/json/json.h",
-                "/usr/include/numa.h", "gtest/gtest.h", "infiniband/verbs.h"),
-         # Its TCP transport and its metrics need yalantinglibs.
+                "/usr/include/numa.h", "gtest/gtest.h", "infiniband/verbs.h", "asio/version.hpp"),
+         # Its metrics need yalantinglibs, and its TCP transport Asio alone, for ./dev bench.
          build=(cmake("-DBUILD_UNIT_TESTS=ON", "-DBUILD_EXAMPLES=ON", "-DUSE_HTTP=OFF",
-                      "-DUSE_TCP=OFF", "-DWITH_METRICS=OFF",
+                      "-DUSE_TCP=ON", "-DCMAKE_CXX_FLAGS=-I{here}/mooncake", "-DWITH_METRICS=OFF",
                       "-DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest",
                       folder="{source}/mooncake-transfer-engine"),
                 ninja("rdma_loopback_test", "rdma_transport_test2", "transfer_engine_bench")),
