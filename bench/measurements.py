@@ -102,6 +102,19 @@ class ManyQPs:
         return in_words(self.environment, words)
 
 
+def wake_up_us(site, start, name, percentile, *options):
+    """What a program with an answerer and an asker, who gets `options`, prints of percentile 50 or
+    99."""
+    port, program = harness.free_tcp_port(), site.build.folder / "bench" / name
+    answerer = start(site.left, program, "answer", port)
+    try:
+        listens("tcp", port, answerer, "0A")
+        output = finish(start(site.right, program, "ask", site.left.address, port, *options), answerer)
+        return float(output.split()[0 if percentile == 50 else 1])
+    finally:
+        answerer.kill()
+
+
 @dataclasses.dataclass(frozen=True)
 class EventLatency:
     """From posting a request to the wake-up of a thread that sleeps in ibv_get_cq_event(): us at one
@@ -111,16 +124,8 @@ class EventLatency:
     count: int = 1000
 
     def run(self, site):
-        port = harness.free_tcp_port()
-        program = site.build.folder / "bench" / "verbs_event_latency"
-        answerer = site.start_on_device(site.left, program, "answer", port)
-        try:
-            listens("tcp", port, answerer, "0A")
-            output = finish(site.start_on_device(site.right, program, "ask", site.left.address, port,
-                                                 self.kind, self.count), answerer)
-            return float(output.split()[0 if self.percentile == 50 else 1])
-        finally:
-            answerer.kill()
+        return wake_up_us(site, site.start_on_device, "verbs_event_latency", self.percentile,
+                          self.kind, self.count)
 
     def __str__(self):
         return f"event_latency, {self.kind}, percentile {self.percentile} of {self.count}"
@@ -134,16 +139,7 @@ class SocketWakes:
     count: int = 1000
 
     def run(self, site):
-        port = harness.free_tcp_port()
-        program = site.build.folder / "bench" / "limit_wakes"
-        answerer = site.start(site.left, program, "answer", port)
-        try:
-            listens("tcp", port, answerer, "0A")
-            output = finish(site.start(site.right, program, "ask", site.left.address, port, self.way,
-                                       self.count), answerer)
-            return float(output.split()[0 if self.percentile == 50 else 1])
-        finally:
-            answerer.kill()
+        return wake_up_us(site, site.start, "limit_wakes", self.percentile, self.way, self.count)
 
     def __str__(self):
         return f"TCP, {self.way}, percentile {self.percentile} of {self.count}"

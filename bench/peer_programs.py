@@ -69,7 +69,7 @@ class Mooncake:
 
     def run(self, site):
         program = built("mooncake", "example/transfer_engine_bench")
-        # It takes the next port too; none of both is one that the kernel gives to others.
+        # It takes the next port too; neither is one that the kernel gives to others.
         ports = [20000 + 2 * (harness.free_tcp_port() % 5000) for _ in range(2)]
         names = [f"{side.address}:{port}" for side, port in zip((site.left, site.right), ports)]
 
